@@ -1,6 +1,7 @@
 """What a user can do wrong, as exceptions whose message says what was found and what to change.
 
-The command line prints these without a traceback; anything else that is raised is a fault of the program and keeps its traceback.
+The command line prints these without a traceback; anything else that is raised is a fault of the program and keeps its
+traceback.
 """
 
 

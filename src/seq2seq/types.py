@@ -116,4 +116,3 @@ class Hypothesis(NamedTuple):
 
 Builder = Callable[..., object]
 """A constructor that still waits for the sizes which another part knows."""
-

@@ -1,0 +1,72 @@
+"""What every attention has in common: bind once per batch, score, normalise over real tokens, read.
+
+A member of the family writes ``score`` and, where its keys are not the memory states themselves, ``project_keys``.
+The masked softmax and the weighted sum are written once, here. Nothing is cached in ``self``, so one module may serve
+several batches at once, and training (all queries) runs the same code as decoding (one query).
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from seq2seq.errors import ConfigError
+from seq2seq.types import Attended, Bound, Builder, Memory
+
+
+class Attention(nn.Module):
+    """Reads a memory with queries.
+
+    Args:
+        query_size: ``D``, told by the decoder.
+        memory_size: ``C``, told by the encoder.
+        dropout: probability with which a weight is set to zero while training, the others scaled up.
+    """
+
+    def __init__(self, query_size: int, memory_size: int, dropout: float = 0.0):
+        super().__init__()
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"attention.dropout must be at least 0 and below 1, found {dropout}")
+        self.query_size = query_size
+        self.memory_size = memory_size
+        self.dropout = nn.Dropout(dropout)
+
+    def bind(self, memory: Memory) -> Bound:
+        """Everything that depends on the memory alone, computed once per batch."""
+        return Bound(self.project_keys(memory.states), memory.states, memory.is_token)
+
+    def project_keys(self, states: Float[Tensor, "B S C"]) -> Float[Tensor, "B S A"]:
+        """What the queries are compared with."""
+        return states
+
+    def score(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
+        """How well each query matches each key; any real number."""
+        raise NotImplementedError(f"{type(self).__name__} does not say how it scores")
+
+    def forward(self, queries: Float[Tensor, "B T D"], bound: Bound) -> Attended:
+        """The weighted mean of the values, and the weights before dropout."""
+        weights = masked_softmax(self.score(queries, bound.keys), bound.is_token)
+        return Attended(self.dropout(weights) @ bound.values, weights)
+
+
+def masked_softmax(scores: Float[Tensor, "B T S"], is_token: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
+    """Softmax over the real tokens; exactly 0 on padding.
+
+    A row without any real token comes out as zeros with finite gradients: the lowest finite number in place of
+    minus infinity keeps the softmax defined, and the second mask removes what it gives to padding.
+    """
+    is_padding = ~is_token.unsqueeze(1)  # [B, 1, S]
+    lowest = torch.finfo(scores.dtype).min
+    return scores.masked_fill(is_padding, lowest).softmax(dim=-1).masked_fill(is_padding, 0.0)
+
+
+def build_attention(builder: Builder, query_size: int, memory_size: int) -> Attention:
+    """Gives an attention the two sizes it waits for.
+
+    Raises:
+        ConfigError: what was built is no ``Attention``.
+    """
+    attention = builder(query_size=query_size, memory_size=memory_size)
+    if not isinstance(attention, Attention):
+        found = f"{type(attention).__module__}.{type(attention).__qualname__}"
+        raise ConfigError(f"attention._target_ must name a subclass of seq2seq.attention.base.Attention, found {found}")
+    return attention

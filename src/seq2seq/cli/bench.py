@@ -1,0 +1,154 @@
+"""``seq2seq-bench train``: the speed of training steps beside the limit of their own shapes, measured in the same run."""
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from seq2seq.errors import ConfigError, UserError
+
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+    from seq2seq.types import Batch
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parses the command line, measures, prints a table and one line of JSON."""
+    options = _parser().parse_args(arguments)
+    try:
+        bench_train(options)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="seq2seq-bench", description="Measures speed beside the machine's own limit.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    train = commands.add_parser("train", help="training steps", description=__doc__)
+    train.add_argument("overrides", nargs="*", help="settings as for train.py, such as data=multi30k data.path=DIR")
+    train.add_argument("--attention", default="none,additive,scaled", help="which ones, separated by commas")
+    train.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
+    train.add_argument("--repetitions", type=int, default=7, help="counted repetitions, after one that is not")
+    train.add_argument("--threads", type=int, default=2, help="CPU threads")
+    train.add_argument("--conf", type=Path, default=Path("conf"), help="the folder of the configs")
+    return parser
+
+
+def bench_train(options: argparse.Namespace) -> None:
+    """Times one step and its limit for each attention.
+
+    Raises:
+        ConfigError: a setting does not exist, or there is nothing to measure.
+    """
+    import torch
+
+    from seq2seq.probes.cost import limit_of, measure
+
+    if min(options.batches, options.repetitions, options.threads) < 1:
+        raise ConfigError("--batches, --repetitions and --threads must be at least 1")
+    torch.set_num_threads(options.threads)
+    names = options.attention.split(",")
+    works, tokens, parameters = [], 0, {}
+    for name in names:
+        config = _compose(options, [*options.overrides, f"attention={name}"])
+        steps, batches, model = _steps(config, options.batches)
+        tokens = sum(int((batch.targets != 0).sum()) for batch in batches)
+        parameters[name] = model.parameter_counts()["total"]
+        works.append((steps, [limit_of(model, batch) for batch in batches]))
+    rows = []
+    for name, (whole, limit) in zip(names, measure(works, options.repetitions), strict=True):
+        shares = [100 * bare / step for step, bare in zip(whole, limit, strict=True)]
+        rows.append(
+            {
+                "attention": name,
+                "parameters": parameters[name],
+                "tokens_per_s": round(tokens / statistics.median(whole)),
+                "limit_tokens_per_s": round(tokens / statistics.median(limit)),
+                "percent_of_limit": round(statistics.median(shares), 1),
+                "percent_of_limit_range": [round(min(shares), 1), round(max(shares), 1)],
+                "step_ms": round(1000 * statistics.median(whole) / options.batches, 1),
+            }
+        )
+    _print(rows, options, torch.__version__)
+
+
+def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], "list[Batch]", object]:
+    """Whole training steps on ``count`` batches spread over the first epoch, without a Trainer around them."""
+    from hydra.utils import instantiate
+    from lightning import seed_everything
+    from omegaconf import OmegaConf
+    from torch.nn.utils import clip_grad_norm_
+
+    from seq2seq.models.recipe import build
+    from seq2seq.training.task import Translation, sample_ids
+
+    seed_everything(config.seed, verbose=False)
+    data = instantiate(config.datamodule)
+    data.prepare_data()
+    data.setup()
+    recipe = OmegaConf.to_container(config.model, resolve=True)
+    model = build(recipe, **data.tokenizers.sizes()).train()
+    task = Translation(
+        model,
+        recipe,
+        data.tokenizers,
+        instantiate(config.decoding),
+        instantiate(config.optimizer),
+        instantiate(config.scheduler),
+        config.label_smoothing,
+    )
+    optimizer = task.build_optimizer(model.parameters())
+    epoch = list(data.train_dataloader())
+    batches = [epoch[place] for place in sample_ids(len(epoch), count)]
+
+    def step(batch: "Batch") -> None:
+        task.loss(batch)[0].backward()
+        clip_grad_norm_(model.parameters(), config.trainer.gradient_clip_val)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return [lambda batch=batch: step(batch) for batch in batches], batches, model
+
+
+def _compose(options: argparse.Namespace, overrides: list[str]) -> "DictConfig":
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    if not (options.conf / "train.yaml").is_file():
+        raise ConfigError(f"--conf {options.conf} holds no train.yaml: run this in the project's folder, or name its conf")
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(str(options.conf.resolve()), version_base="1.3"):
+            return compose("train", overrides)
+    except Exception as error:
+        raise ConfigError(str(error)) from error
+
+
+def _print(rows: list[dict], options: argparse.Namespace, torch_version: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"training steps, {options.threads} threads, median of {options.repetitions} interleaved repetitions"
+    table = Table("attention", title=title)
+    for header in ("parameters", "ms a step", "target tokens/s", "limit tokens/s", "% of limit"):
+        table.add_column(header, justify="right")
+    for row in rows:
+        low, high = row["percent_of_limit_range"]
+        table.add_row(
+            row["attention"],
+            f"{row['parameters']:,}",
+            f"{row['step_ms']:.1f}",
+            f"{row['tokens_per_s']:,}",
+            f"{row['limit_tokens_per_s']:,}",
+            f"{row['percent_of_limit']:.1f} ({low:.1f}-{high:.1f})",
+        )
+    Console().print(table)
+    print(json.dumps({"bench": "train", "threads": options.threads, "torch": torch_version, "rows": rows}))
+
+
+if __name__ == "__main__":
+    main()

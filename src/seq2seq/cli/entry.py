@@ -1,0 +1,117 @@
+"""How a command starts: Hydra composes the config, and a user's mistake ends as one message instead of a traceback."""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, InstantiationException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from seq2seq.errors import ConfigError, UserError
+
+FULL_ERROR = "HYDRA_FULL_ERROR"
+RUNS = Path("runs")
+
+
+def entry(config_path: str, config_name: str) -> Callable[[Callable[[DictConfig], float]], Callable[[], None]]:
+    """Turns a function of a config into a command.
+
+    Args:
+        config_path: folder of the config files, relative to the file that defines the function.
+        config_name: the file to start from.
+    """
+    OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
+    OmegaConf.register_new_resolver("last_run_or_new", last_run_or_new, replace=True)
+    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+
+    def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
+        command = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)(task)
+
+        def main() -> None:
+            traceback_wanted = os.environ.get(FULL_ERROR) == "1"
+            # Without it Hydra prints exceptions and exits by itself; here they have to come through.
+            os.environ[FULL_ERROR] = "1"
+            try:
+                command()
+            except (Exception, KeyboardInterrupt) as error:
+                message = user_message(error)
+                if traceback_wanted or message is None:
+                    traceback.print_exc()
+                else:
+                    print(f"error: {message}", file=sys.stderr)
+                sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+        return main
+
+    return decorate
+
+
+def user_message(error: BaseException) -> str | None:
+    """What to tell the user, or None if it is a fault of the program, which deserves its traceback."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    chain = list(_causes(error))
+    for cause in chain:
+        if isinstance(cause, UserError):
+            return str(cause)
+    if isinstance(error, InstantiationException) and not _is_wrong_call(chain[1:]):
+        return None
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        return "\n".join(str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException))
+    return None
+
+
+def _is_wrong_call(causes: list[BaseException]) -> bool:
+    """True if Hydra could not build a part because it was named or called wrongly, not because it failed within."""
+    return all(
+        isinstance(cause, ImportError | HydraException | OmegaConfBaseException)
+        or (isinstance(cause, TypeError) and "argument" in str(cause))
+        for cause in causes
+    )
+
+
+def run_folder(wanted: str, resume: str | None) -> str:
+    """A run's folder, after a look whether a run may be written there; Hydra creates it right after.
+
+    Raises:
+        ConfigError: it cannot be written, or holds another run.
+    """
+    folder = Path(wanted)
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"run_dir={wanted} cannot be written: {nearest} is no writable folder; choose another run_dir"
+        )
+    if resume is None and any((folder / name).exists() for name in ("scores.json", "checkpoints", "metrics.csv")):
+        raise ConfigError(
+            f"run_dir={wanted} already holds a run: choose another run_dir, or continue that one with resume=last"
+        )
+    return wanted
+
+
+def last_run_or_new(resume: str | None) -> str:
+    """A new dated folder; with ``resume=last``, the newest one that holds a checkpoint to resume."""
+    if resume == "last":
+        checkpoints = sorted(RUNS.glob("*/checkpoints/last.ckpt"), key=lambda path: path.stat().st_mtime)
+        if not checkpoints:
+            raise ConfigError(f"resume=last found no {RUNS}/*/checkpoints/last.ckpt: name the run with run_dir=DIR")
+        return str(checkpoints[-1].parent.parent)
+    return str(RUNS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
+
+
+def _name_of(group: str) -> str:
+    """The name of the config chosen for a group, such as ``scaled`` for ``attention``."""
+    return str(HydraConfig.get().runtime.choices[group])
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    while current is not None:
+        yield current
+        current = current.__cause__ or current.__context__

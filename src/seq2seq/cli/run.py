@@ -1,0 +1,122 @@
+"""One training run, assembled from its config: the place where Hydra's world meets the package's."""
+
+import warnings
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.utils import instantiate
+from lightning import Trainer, seed_everything
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from omegaconf import DictConfig, OmegaConf
+
+from seq2seq.data.datamodule import TranslationData
+from seq2seq.errors import CheckpointError, ConfigError
+from seq2seq.models.recipe import build
+from seq2seq.report.heatmaps import draw_heatmaps
+from seq2seq.report.summary import print_summary
+from seq2seq.training.checkpoint import read
+from seq2seq.training.task import Translation
+
+
+class Run(NamedTuple):
+    """Everything that one training needs."""
+
+    folder: Path
+    data: TranslationData
+    task: Translation
+    trainer: Trainer
+    resume: Path | None
+
+    def fit(self) -> None:
+        """Trains, from the beginning or from the checkpoint to resume."""
+        self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+
+    def test(self) -> None:
+        """Scores the best weights on the test split and writes the results into the run folder."""
+        self.trainer.test(self.task, self.data, ckpt_path="best", weights_only=True, verbose=False)
+
+    def show(self) -> float:
+        """Draws and prints the results. Returns the best validation BLEU."""
+        if self.trainer.is_global_zero:
+            draw_heatmaps(self.folder)
+            print_summary(self.folder)
+        return float(self.trainer.checkpoint_callback.best_model_score)
+
+
+def assemble(config: DictConfig) -> Run:
+    """Builds data, model and trainer.
+
+    Raises:
+        UserError: something in the config, the corpus or the checkpoint to resume does not fit.
+    """
+    # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    resume = _checkpoint_to_resume(config.resume, folder)
+    seed_everything(config.seed, workers=True, verbose=False)
+    data: TranslationData = instantiate(config.datamodule)
+    data.prepare_data()
+    data.setup()
+    recipe = OmegaConf.to_container(config.model, resolve=True)
+    model = build(recipe, **data.tokenizers.sizes())
+    if resume is not None:
+        _check_same_model(resume, model)
+    task = Translation(
+        model=model,
+        recipe=recipe,
+        tokenizers=data.tokenizers,
+        search=instantiate(config.decoding),
+        optimizer=instantiate(config.optimizer),
+        scheduler=instantiate(config.scheduler),
+        label_smoothing=config.label_smoothing,
+        language=data.corpus.target,
+    )
+    callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
+    loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
+    try:
+        trainer: Trainer = instantiate(config.trainer, callbacks=callbacks, logger=loggers)
+    except Exception as error:
+        raise _explained(error) from error
+    if trainer.is_global_zero:
+        OmegaConf.save(config, folder / "config.yaml", resolve=True)
+        counts = model.parameter_counts()
+        print("parameters: " + ", ".join(f"{part} {count:,}" for part, count in counts.items()))
+    return Run(folder, data, task, trainer, resume)
+
+
+def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
+    if resume is None:
+        return None
+    path = folder / "checkpoints" / "last.ckpt" if resume == "last" else Path(resume)
+    read(path)
+    return path
+
+
+def _check_same_model(path: Path, model: torch.nn.Module) -> None:
+    saved = {name.removeprefix("model."): value.shape for name, value in read(path)["state_dict"].items()}
+    wanted = {name: value.shape for name, value in model.state_dict().items()}
+    different = sorted(name for name in saved.keys() | wanted.keys() if saved.get(name) != wanted.get(name))
+    if different:
+        name = different[0]
+        raise CheckpointError(
+            f"resume={path} holds another model: {len(different)} weights differ, the first {name} is "
+            f"{_shape(saved.get(name))} there and {_shape(wanted.get(name))} here; resume with the settings of its run"
+        )
+
+
+def _shape(shape: torch.Size | None) -> str:
+    return "missing" if shape is None else "x".join(map(str, shape))
+
+
+def _explained(error: BaseException) -> Exception:
+    """A refusal of the Trainer's as a message for the user."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MisconfigurationException):
+            return ConfigError(
+                f"the trainer cannot be built as configured: {cause}. Use trainer=cpu, or change trainer.*"
+            )
+        cause = cause.__cause__
+    return error

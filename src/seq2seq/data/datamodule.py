@@ -1,0 +1,200 @@
+"""Tokenised corpora as Lightning wants them."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import lightning
+import numpy as np
+import torch
+from jaxtyping import Int
+from lightning.pytorch.utilities import rank_zero_only
+from torch.utils.data import DataLoader, Dataset
+
+from seq2seq.data.batching import ceilings
+from seq2seq.data.corpus import Corpus
+from seq2seq.data.sampler import EvaluationSampler, PlannedSampler, Request
+from seq2seq.data.split import TokenisedSplit
+from seq2seq.data.store import Store, TokenizerSettings, build, open_store, store_path
+from seq2seq.data.tokenizer import Tokenizers
+from seq2seq.errors import ConfigError
+from seq2seq.types import Batch, Split
+
+
+class TranslationData(lightning.LightningDataModule):
+    """A corpus, tokenised and cached, in batches. Use it with ``Trainer(use_distributed_sampler=False)``."""
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        tokenizer: TokenizerSettings,
+        max_length: int | None,
+        max_tokens: int | None,
+        max_sentences: int | None,
+        cache_dir: str,
+        seed: int,
+        evaluation_max_sentences: int | None = 64,
+        evaluation_max_tokens: int | None = 16384,
+        workers: int = 0,
+    ) -> None:
+        """Keep the settings; nothing is read before :meth:`prepare_data`.
+
+        Args:
+            corpus: where the pairs come from.
+            tokenizer: how the tokenizers are trained.
+            max_length: training pairs with more tokens on either side are dropped; None keeps all.
+            max_tokens: ceiling on the padded tokens of a training batch, both sides, per process.
+            max_sentences: ceiling on the pairs of a training batch, per process.
+            cache_dir: folder for tokenised corpora.
+            seed: decides the batches of every epoch.
+            evaluation_max_sentences: ceiling on the pairs of a validation or test batch.
+            evaluation_max_tokens: ceiling on their padded tokens; a longer pair is a batch of its own.
+            workers: processes that load batches; 0 loads them in the training process.
+
+        Raises:
+            ConfigError: a number is out of its range, or both ceilings of a kind of batch are None.
+        """
+        super().__init__()
+        ceilings(max_tokens, max_sentences)
+        ceilings(evaluation_max_tokens, evaluation_max_sentences, "evaluation_")
+        if max_length is not None and max_length < 1:
+            raise ConfigError(f"max_length={max_length} is not possible: give at least 1, or null to keep all pairs")
+        if seed < 0:
+            raise ConfigError(f"seed={seed} is not possible: give 0 or more")
+        if workers < 0:
+            raise ConfigError(
+                f"workers={workers} is not possible: give 0 to load batches in the training process, or more"
+            )
+        self.corpus = corpus
+        self.settings = tokenizer
+        self.max_length = max_length
+        self.max_tokens, self.max_sentences = max_tokens, max_sentences
+        self.evaluation_max_tokens, self.evaluation_max_sentences = evaluation_max_tokens, evaluation_max_sentences
+        self.cache_dir, self.seed, self.workers = cache_dir, seed, workers
+        self._store: Store | None = None
+        self._reported = False
+
+    def prepare_data(self) -> None:
+        """Build the cache unless it is there, and print what each split holds and what was dropped from it."""
+        folder = build(self.corpus, self.settings, self.max_length, self.cache_dir, _say)
+        if self._reported:
+            return
+        self._reported = True
+        for split, counts in open_store(folder).counts.items():
+            dropped = [f"{counts.empty:,} empty"] if counts.empty else []
+            if counts.too_long:
+                dropped.append(f"{counts.too_long:,} longer than max_length={self.max_length} tokens")
+            _say(f"{split}: {counts.kept:,} pairs" + (f" (dropped: {', '.join(dropped)})" if dropped else ""))
+
+    def setup(self, stage: str | None = None) -> None:
+        """Open the cache that :meth:`prepare_data` built."""
+        if self._store is None:
+            self._store = open_store(self.folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where this corpus is cached."""
+        return store_path(self.corpus, self.settings, self.max_length, self.cache_dir)
+
+    @property
+    def store(self) -> Store:
+        """The opened cache."""
+        if self._store is None:
+            raise RuntimeError("call prepare_data() and setup() first")
+        return self._store
+
+    @property
+    def tokenizers(self) -> Tokenizers:
+        """The tokenizers of both sides."""
+        return self.store.tokenizers
+
+    def texts(self, split: Split, ids: Int[torch.Tensor, "K"] | Iterable[int]) -> list[tuple[str, str]]:
+        """Source and reference of the pairs ``ids``, as the corpus gave them."""
+        return self.store.split(split).texts(ids)
+
+    def train_dataloader(self) -> DataLoader:
+        """Training batches of this rank, planned anew for every epoch."""
+        data = self.store.split("train")
+        world, rank = self._place()
+        sampler = PlannedSampler(
+            data.lengths,
+            self.max_tokens,
+            self.max_sentences,
+            ids=self._affordable(data),
+            world=world,
+            rank=rank,
+            accumulate=self.trainer.accumulate_grad_batches if self.trainer else 1,
+            seed=self.seed,
+            reshuffle=not (self.trainer and self.trainer.overfit_batches),
+        )
+        return self._loader(data, sampler)
+
+    def val_dataloader(self) -> DataLoader:
+        """Validation batches of this rank."""
+        return self._evaluation("valid")
+
+    def test_dataloader(self) -> DataLoader:
+        """Test batches of this rank."""
+        return self._evaluation("test")
+
+    def _evaluation(self, split: Split) -> DataLoader:
+        data = self.store.split(split)
+        world, rank = self._place()
+        return self._loader(
+            data,
+            EvaluationSampler(
+                data.lengths, self.evaluation_max_tokens, self.evaluation_max_sentences, world=world, rank=rank
+            ),
+        )
+
+    def _loader(self, data: TokenisedSplit, sampler: PlannedSampler | EvaluationSampler) -> DataLoader:
+        return DataLoader(
+            _Requested(data),
+            sampler=sampler,
+            batch_size=None,
+            collate_fn=_unchanged,
+            num_workers=self.workers,
+            persistent_workers=self.workers > 0,
+        )
+
+    def _place(self) -> tuple[int, int]:
+        """Number of ranks, and which one this is."""
+        return (self.trainer.world_size, self.trainer.global_rank) if self.trainer else (1, 0)
+
+    def _affordable(self, data: TokenisedSplit) -> Int[np.ndarray, "K"] | None:
+        """The pairs that fit into a batch at all; None if all do.
+
+        Raises:
+            ConfigError: no pair does.
+        """
+        if self.max_tokens is None:
+            return None
+        costs = data.lengths.sum(axis=1, dtype=np.int32)
+        fits = np.flatnonzero(costs <= self.max_tokens)
+        if not len(fits):
+            raise ConfigError(
+                f"max_tokens={self.max_tokens} is less than the {costs.min()} tokens of the shortest training pair, source "
+                "and target together: raise max_tokens"
+            )
+        if len(fits) == len(data):
+            return None
+        _say(f"train: {len(data) - len(fits):,} pairs left out, each alone over max_tokens={self.max_tokens}")
+        return fits.astype(np.int32)
+
+
+class _Requested(Dataset):
+    """Batches on request."""
+
+    def __init__(self, data: TokenisedSplit) -> None:
+        self._data = data
+
+    def __getitem__(self, request: Request) -> Batch:
+        return self._data.batch(request.ids, request.loss_denominator)
+
+
+def _unchanged(batch: Batch) -> Batch:
+    return batch
+
+
+@rank_zero_only
+def _say(line: str) -> None:
+    print(line, flush=True)

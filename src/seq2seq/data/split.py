@@ -1,0 +1,172 @@
+"""One tokenised split: a memory-mapped Arrow file, from which batches are cut without a copy in between."""
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from jaxtyping import Int
+
+from seq2seq.data.corpus import Pair, Span
+from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.types import BOS, EOS, PAD, Batch
+
+ROWS = 8192
+"""Pairs in a record batch: all but the last hold as many, so that a position says where it lies."""
+
+SCHEMA = pa.schema(
+    {
+        "source_ids": pa.list_(pa.int32()),  # without EOS
+        "target_ids": pa.list_(pa.int32()),
+        "source": pa.string(),
+        "target": pa.string(),
+        "spans": pa.list_(pa.int32()),  # four numbers a span, in the order of Span
+        "row": pa.int64(),  # in the corpus, before anything was dropped
+    }
+)
+_SIDES = ("source_ids", "target_ids")
+
+
+def write_split(
+    path: Path, pairs: Iterable[Pair], tokenizers: Tokenizers, max_length: int | None, rows: int = ROWS
+) -> dict[str, int]:
+    """Tokenise ``pairs`` into the file ``path``, some thousands at a time; count those kept, and those dropped by reason."""
+    counts = {"kept": 0, "empty": 0, "too_long": 0}
+    with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
+        waiting: list[pa.RecordBatch] = []
+        for batch in _tokenise(pairs, tokenizers, max_length, rows, counts):
+            waiting.append(batch)
+            if sum(map(len, waiting)) >= rows:
+                whole = pa.concat_batches(waiting)
+                writer.write_batch(pa.concat_batches([whole.slice(0, rows)]))
+                waiting = [whole.slice(rows)]
+        if any(map(len, waiting)):
+            writer.write_batch(pa.concat_batches(waiting))
+    return counts
+
+
+def _tokenise(
+    pairs: Iterable[Pair], tokenizers: Tokenizers, max_length: int | None, rows: int, counts: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
+    numbered, threads = enumerate(pairs), os.cpu_count() or 1
+
+    def encode(tokenizer: Tokenizer, lines: list[str]) -> list[list[int]]:
+        return tokenizer.encode(lines, threads)
+
+    while chunk := list(islice(numbered, rows)):
+        sources = encode(tokenizers.source, [pair.source for _, pair in chunk])
+        targets = encode(tokenizers.target, [pair.target for _, pair in chunk])
+        kept: list[tuple[list[int], list[int], str, str, list[int], int]] = []
+        for (row, pair), source, target in zip(chunk, sources, targets, strict=True):
+            if not (source and target and pair.source.strip() and pair.target.strip()):
+                counts["empty"] += 1
+            elif max_length is not None and max(len(source), len(target)) > max_length:
+                counts["too_long"] += 1
+            else:
+                spans = [number for span in pair.spans for number in span]
+                kept.append((source, target, pair.source, pair.target, spans, row))
+        counts["kept"] += len(kept)
+        columns = zip(*kept, strict=True) if kept else ((),) * len(SCHEMA)
+        yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+class TokenisedSplit:
+    """The pairs of one split, by position."""
+
+    lengths: Int[np.ndarray, "N 2"]
+    """Source and target tokens of every pair, ``EOS`` included."""
+
+    def __init__(self, path: Path) -> None:
+        """Map the file into memory.
+
+        Raises:
+            ValueError, OSError: it is not a whole file of the form that :func:`write_split` writes.
+        """
+        self._path = path
+        whole = pa.memory_map(os.fspath(path)).read_buffer()
+        reader = pa.ipc.open_file(pa.BufferReader(whole))
+        if reader.schema != SCHEMA:
+            raise ValueError(f"{path.name} has other columns than expected")
+        self._chunks = [reader.get_batch(index) for index in range(reader.num_record_batches)]
+        self._rows = len(self._chunks[0]) if self._chunks else 1
+        # All lists of ids lie in the mapped file, seen here as one long row of numbers: the ids of many pairs are then two
+        # look-ups away, and nothing but the lengths is kept per pair.
+        self._numbers = np.frombuffer(whole, np.int32, whole.size // 4)
+        places = [[self._places(chunk.column(side), whole.address) for side in _SIDES] for chunk in self._chunks]
+        self._offsets, self._values = np.array(places, np.int64).reshape(-1, 2, 2).transpose(2, 0, 1)
+        self.lengths = np.empty((sum(map(len, self._chunks)), 2), np.int32)
+        for index, chunk in enumerate(self._chunks):
+            for side, start in enumerate(self._offsets[index]):
+                offsets = self._numbers[start : start + len(chunk) + 1]
+                first = index * self._rows
+                np.subtract(offsets[1:], offsets[:-1], out=self.lengths[first : first + len(chunk), side])
+        self.lengths += 1
+
+    @staticmethod
+    def _places(ids: pa.ListArray, base: int) -> tuple[int, int]:
+        """Where, in numbers from the start of the file, the offsets and the values of a column begin."""
+        _, offsets, _, values = ids.buffers()
+        return (offsets.address - base) // 4, (values.address - base) // 4
+
+    def __reduce__(self) -> tuple[type["TokenisedSplit"], tuple[Path]]:
+        return TokenisedSplit, (self._path,)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def batch(self, ids: Int[np.ndarray, "B"], loss_denominator: float = 1.0) -> Batch:
+        """The pairs at the positions ``ids``, padded."""
+        source = self._padded(ids, 0)
+        targets = self._padded(ids, 1)
+        inputs = np.empty_like(targets)
+        inputs[:, 0] = BOS
+        inputs[:, 1:] = np.where(targets[:, :-1] == EOS, PAD, targets[:, :-1])
+        return Batch(
+            torch.from_numpy(ids.astype(np.int64)),
+            torch.from_numpy(source),
+            torch.from_numpy(inputs),
+            torch.from_numpy(targets),
+            torch.tensor(loss_denominator, dtype=torch.float32),
+        )
+
+    def _padded(self, ids: Int[np.ndarray, "B"], side: int) -> Int[np.ndarray, "B length"]:
+        """The ids of one side, each row closed with ``EOS`` and filled up with ``PAD``."""
+        chunk, row = np.divmod(ids.astype(np.int64), self._rows)
+        starts = self._values[chunk, side] + self._numbers[self._offsets[chunk, side] + row]
+        last = self.lengths[ids, side].astype(np.int64) - 1
+        column = np.arange(last.max() + 1)
+        # Rows shorter than the longest read on into what follows them in the file, and are cut off after that.
+        places = np.minimum(starts[:, None] + column, len(self._numbers) - 1)
+        padded = np.where(column < last[:, None], self._numbers[places], PAD).astype(np.int64)
+        padded[np.arange(len(ids)), last] = EOS
+        return padded
+
+    def source_text(self, index: int) -> str:
+        """The source of one pair as the corpus gave it."""
+        return self._cell("source", index)
+
+    def target_text(self, index: int) -> str:
+        """The target of one pair as the corpus gave it."""
+        return self._cell("target", index)
+
+    def texts(self, ids: Int[torch.Tensor, "K"] | Iterable[int]) -> list[tuple[str, str]]:
+        """Source and target of many pairs."""
+        return [(self.source_text(index), self.target_text(index)) for index in map(int, ids)]
+
+    def row(self, index: int) -> int:
+        """The position of one pair in the corpus, before any pair was dropped."""
+        return self._cell("row", index)
+
+    def spans(self, index: int) -> tuple[Span, ...]:
+        """The true alignment of one pair; empty if the corpus has none."""
+        flat = self._cell("spans", index)
+        return tuple(Span(*flat[start : start + 4]) for start in range(0, len(flat), 4))
+
+    def _cell(self, column: str, index: int) -> object:
+        if not 0 <= index < len(self):
+            raise IndexError(f"position {index} of a split of {len(self)} pairs")
+        chunk, row = divmod(index, self._rows)
+        return self._chunks[chunk].column(column)[row].as_py()

@@ -1,0 +1,72 @@
+"""Models from plain data: a recipe is a nest of dictionaries, strings and numbers, as a config or a checkpoint holds it.
+
+``_target_`` names a class by its import path; ``_partial_: true`` leaves it waiting for the sizes that another part knows.
+The form is Hydra's; building it here keeps models and checkpoints free of Hydra, lets errors name the key that is wrong,
+and makes sure that a checkpoint from a stranger can name nothing but this package's parts.
+"""
+
+import functools
+import importlib
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from seq2seq.errors import ConfigError
+
+TRUSTED = ("seq2seq.", "torch.nn.")
+"""What a recipe from a checkpoint may name: import paths that begin so."""
+
+
+def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "model", **sizes: object) -> Any:
+    """Builds what a recipe describes.
+
+    Args:
+        recipe: a mapping with ``_target_``.
+        trusted: beginnings of the import paths that may be named; all may if not given.
+        key: what to call the recipe in errors.
+        sizes: arguments of the outermost class that come from the data.
+
+    Raises:
+        ConfigError: a target is missing, cannot be imported or may not be named, or an argument does not fit; names the key.
+    """
+    if not isinstance(recipe, Mapping) or not isinstance(recipe.get("_target_"), str):
+        raise ConfigError(f"{key} needs a _target_, the import path of the class to build; found {recipe!r}")
+    target = _locate(recipe["_target_"], trusted, key)
+    arguments: dict[str, object] = dict(sizes)
+    for name, value in recipe.items():
+        if name not in ("_target_", "_partial_"):
+            nested = isinstance(value, Mapping) and "_target_" in value
+            # The name that a user types is the shelf's own, which may sit anywhere in the nest.
+            arguments[name] = build(value, trusted, name) if nested else value
+    _check_names(target, arguments, key)
+    waiting = functools.partial(target, **arguments)
+    return waiting if recipe.get("_partial_") and not sizes else waiting()
+
+
+def _locate(path: str, trusted: Sequence[str] | None, key: str) -> Any:
+    if trusted is not None and not path.startswith(tuple(trusted)):
+        raise ConfigError(
+            f"{key}._target_ may only name {' or '.join(f'{start}*' for start in trusted)}, found {path!r}"
+        )
+    module_path, _, name = path.rpartition(".")
+    try:
+        target = getattr(importlib.import_module(module_path), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{key}._target_ {path!r} cannot be imported: {error}") from error
+    if not callable(target):
+        raise ConfigError(f"{key}._target_ {path!r} is no class")
+    # A module re-exports what it imports: "seq2seq.models.recipe.importlib" would be no part of this package.
+    origin = f"{getattr(target, '__module__', '')}."
+    if trusted is not None and not (inspect.isclass(target) and origin.startswith(tuple(trusted))):
+        raise ConfigError(f"{key}._target_ {path!r} is no class of {' or '.join(trusted)}")
+    return target
+
+
+def _check_names(target: Any, arguments: Mapping[str, object], key: str) -> None:
+    parameters = inspect.signature(target).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    known = [parameter.name for parameter in parameters]
+    for name in arguments:
+        if name not in known:
+            raise ConfigError(f"{key}.{name} is not known to {target.__qualname__}; it takes {', '.join(known)}")

@@ -1,0 +1,51 @@
+"""Attention weights as pictures, drawn from a run folder's ``attention.npz``."""
+
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+INCHES_PER_TOKEN = 0.28
+
+
+def draw_heatmaps(run_folder: Path) -> list[Path]:
+    """One PNG a sentence: source tokens across, target tokens down, dark where the weight is near 1."""
+    drawn = []
+    folder = run_folder / "attention"
+    folder.mkdir(exist_ok=True)
+    with np.load(run_folder / "attention.npz", allow_pickle=False) as arrays:
+        for sentence in arrays["ids"].tolist():
+            figure = heatmap(arrays[f"weights_{sentence}"], arrays[f"source_{sentence}"], arrays[f"target_{sentence}"])
+            path = folder / f"{sentence}.png"
+            figure.savefig(path, dpi=120)
+            drawn.append(path)
+    return drawn
+
+
+def heatmap(weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> Figure:
+    """A figure of one sentence's weights.
+
+    Args:
+        weights: ``[T, S]``, 0 to 1.
+        source: ``S`` labels.
+        target: ``T`` labels.
+    """
+    with matplotlib.rc_context({"font.family": ["DejaVu Sans", "sans-serif"], "font.size": 8}):
+        width, height = (INCHES_PER_TOKEN * len(labels) + 1.4 for labels in (source, target))
+        figure = Figure(figsize=(max(width, 3.0), max(height, 2.0)), layout="constrained")
+        axes = figure.subplots()
+        image = axes.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
+        axes.set_xticks(range(len(source)), [_label(token) for token in source], rotation=90)
+        axes.set_yticks(range(len(target)), [_label(token) for token in target])
+        axes.xaxis.tick_top()
+        axes.xaxis.set_label_position("top")
+        axes.set_xlabel("source")
+        axes.set_ylabel("target")
+        figure.colorbar(image, ax=axes, fraction=0.04, label="weight")
+    return figure
+
+
+def _label(token: str) -> str:
+    # A dollar sign would start a formula.
+    return str(token).replace("$", r"\$")

@@ -1,0 +1,97 @@
+"""Self-contained checkpoints: weights, tokenizers and the model's recipe, as tensors and plain data.
+
+They load with ``weights_only=True``: nothing in them is code, and a recipe is checked before anything is built from it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.errors import CheckpointError, UserError
+from seq2seq.models.recipe import TRUSTED, build
+from seq2seq.models.seq2seq import Seq2Seq
+
+KEY = "seq2seq"
+FORMAT = 1
+
+
+class Loaded(NamedTuple):
+    """A model in evaluation mode and what it reads and writes."""
+
+    model: Seq2Seq
+    tokenizers: Tokenizers
+
+
+def pack(recipe: Mapping[str, Any], tokenizers: Tokenizers) -> dict[str, Any]:
+    """What this project adds to a Lightning checkpoint."""
+    return {
+        KEY: {
+            "format": FORMAT,
+            "recipe": json.dumps(recipe),
+            "source_tokenizer": _tensor(tokenizers.source.model),
+            "target_tokenizer": None if tokenizers.joint else _tensor(tokenizers.target.model),
+        }
+    }
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The raw content of a checkpoint of this project.
+
+    Raises:
+        CheckpointError: the file is missing, broken, or of another program or format.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"no checkpoint at {path}: expected a file such as RUN_DIR/checkpoints/best.ckpt")
+    try:
+        checkpoint = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:
+        # torch raises many kinds here (RuntimeError, UnpicklingError, EOFError, KeyError...), all saying the same.
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(
+            f"{path} is no readable checkpoint ({reason[:200]}): it may be truncated or of another kind; use another file"
+        ) from error
+    if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(KEY), dict):
+        raise CheckpointError(f"{path} is a checkpoint, but not one of this project: it has no part named {KEY!r}")
+    found = checkpoint[KEY].get("format")
+    if found != FORMAT:
+        raise CheckpointError(f"{path} has format {found!r}, this version reads format {FORMAT}")
+    return checkpoint
+
+
+def load(path: str | Path, trusted: Sequence[str] = TRUSTED) -> Loaded:
+    """The model of a checkpoint, ready to translate.
+
+    Args:
+        path: a file that training wrote.
+        trusted: import paths that its recipe may name begin so; add your own package for a model with parts of your own.
+
+    Raises:
+        CheckpointError: it cannot be read, its recipe names something else, or its weights do not fit.
+    """
+    checkpoint = read(path)
+    part = checkpoint[KEY]
+    try:
+        tokenizers = _tokenizers(part)
+        recipe = json.loads(part["recipe"])
+        model = build(recipe, trusted, **tokenizers.sizes())
+        weights = checkpoint["state_dict"].items()
+        model.load_state_dict({name.removeprefix("model."): value for name, value in weights})
+    except (UserError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path} cannot be used: {' '.join(str(error).split())[:400]}") from error
+    return Loaded(model.eval(), tokenizers)
+
+
+def _tensor(data: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+def _tokenizers(part: Mapping[str, Any]) -> Tokenizers:
+    source = Tokenizer(part["source_tokenizer"].numpy().tobytes())
+    joint = part["target_tokenizer"] is None
+    target = source if joint else Tokenizer(part["target_tokenizer"].numpy().tobytes())
+    return Tokenizers(source, target, joint)

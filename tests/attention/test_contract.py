@@ -1,0 +1,147 @@
+"""What every attention of ``conf/attention`` has to keep, found by globbing, so that a new one is held to it at once."""
+
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from seq2seq.attention.base import build_attention, masked_softmax
+from seq2seq.attention.none import NoAttention
+from seq2seq.errors import ConfigError
+from seq2seq.models.recipe import build
+from seq2seq.types import Memory
+
+CONFIGS = sorted((Path(__file__).parents[2] / "conf" / "attention").glob("*.yaml"))
+B, T, S, D, C = 3, 4, 6, 8, 10
+LENGTHS = torch.tensor([6, 3, 1])
+
+
+@pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
+def attention(request):
+    torch.manual_seed(1)
+    recipe = yaml.safe_load(request.param.read_text())
+    return build_attention(build(recipe, key="attention"), query_size=D, memory_size=C).eval()
+
+
+@pytest.fixture
+def queries():
+    torch.manual_seed(2)
+    return torch.randn(B, T, D)
+
+
+@pytest.fixture
+def memory():
+    torch.manual_seed(3)
+    return Memory(torch.randn(B, S, C), torch.arange(S) < LENGTHS.unsqueeze(1), torch.randn(B, C))
+
+
+def reads_tokens(attention):
+    return not isinstance(attention, NoAttention)
+
+
+def test_rows_sum_to_one_and_padding_weighs_exactly_nothing(attention, queries, memory):
+    weights = attention(queries, attention.bind(memory)).weights
+    assert weights.shape == (B, T, S)
+    assert (weights.masked_select(~memory.is_token.unsqueeze(1)) == 0).all()
+    if reads_tokens(attention):
+        torch.testing.assert_close(weights.sum(-1), torch.ones(B, T))
+
+
+def test_what_stands_in_padding_does_not_matter(attention, queries, memory):
+    expected = attention(queries, attention.bind(memory))
+    loud = memory._replace(states=memory.states.masked_fill(~memory.is_token.unsqueeze(-1), 1e4))
+    found = attention(queries, attention.bind(loud))
+    torch.testing.assert_close(found.context, expected.context, rtol=0, atol=0)
+
+
+def test_more_padding_changes_nothing(attention, queries, memory):
+    wider = Memory(
+        torch.cat((memory.states, torch.full((B, 5, C), 7.0)), dim=1),
+        torch.cat((memory.is_token, torch.zeros(B, 5, dtype=torch.bool)), dim=1),
+        memory.final,
+    )
+    expected = attention(queries, attention.bind(memory))
+    found = attention(queries, attention.bind(wider))
+    torch.testing.assert_close(found.context, expected.context)
+    torch.testing.assert_close(found.weights[..., :S], expected.weights)
+
+
+def test_all_queries_at_once_equal_one_at_a_time(attention, queries, memory):
+    bound = attention.bind(memory)
+    expected = attention(queries, bound)
+    for step in range(T):
+        found = attention(queries[:, step : step + 1], bound)
+        torch.testing.assert_close(found.context[:, 0], expected.context[:, step])
+        torch.testing.assert_close(found.weights[:, 0], expected.weights[:, step])
+
+
+def test_binding_is_pure(attention, queries, memory):
+    first, second = attention.bind(memory), attention.bind(memory)
+    attention(queries, first)
+    attention.bind(memory._replace(states=memory.states + 1, final=memory.final + 1))
+    for one, other in zip(first, second, strict=True):
+        assert torch.equal(one, other)
+    assert torch.equal(attention(queries, first).context, attention(queries, second).context)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_row_without_tokens_is_finite_forward_and_backward(attention, queries, memory, dtype):
+    attention = attention.to(dtype)
+    states = memory.states.to(dtype).requires_grad_()
+    queries = queries.to(dtype).requires_grad_()
+    empty = Memory(states, memory.is_token & torch.tensor([[True], [False], [True]]), memory.final.to(dtype))
+    context, weights = attention(queries, attention.bind(empty))
+    assert (weights[1] == 0).all()
+    if reads_tokens(attention):
+        assert (context[1] == 0).all()
+        context.sum().backward()
+        assert states.grad.isfinite().all()
+        assert queries.grad.isfinite().all()
+
+
+def test_gradients_reach_query_and_memory(attention, queries, memory):
+    if not reads_tokens(attention):
+        pytest.skip("no attention reads neither the query nor the states")
+    states, queries = memory.states.requires_grad_(), queries.requires_grad_()
+    context = attention(queries, attention.bind(memory)).context
+    (context * torch.randn(context.shape)).sum().backward()
+    assert (states.grad.norm(dim=-1)[memory.is_token] > 0).all()
+    assert (states.grad[~memory.is_token] == 0).all()
+    # With a single token to read, there is nothing to choose, and so nothing that the query could change.
+    assert (queries.grad[:2].norm(dim=-1) > 0).all()
+
+
+def test_one_token_gets_all_the_weight(attention, queries, memory):
+    if not reads_tokens(attention):
+        pytest.skip("no attention gives no weight to any token")
+    context, weights = attention(queries, attention.bind(memory))
+    assert (weights[2, :, 0] == 1).all()
+    torch.testing.assert_close(context[2], memory.states[2, :1].expand(T, C))
+
+
+def test_dropout_acts_in_training_only(memory, queries):
+    recipe = {"_target_": "seq2seq.attention.scaled.ScaledDotProductAttention", "_partial_": True, "dropout": 0.5}
+    attention = build_attention(build(recipe), query_size=D, memory_size=C)
+    torch.manual_seed(4)
+    trained = attention(queries, attention.bind(memory))
+    quiet = attention.eval()(queries, attention.bind(memory))
+    assert not torch.allclose(trained.context, quiet.context)
+    torch.testing.assert_close(trained.weights, quiet.weights)
+
+
+def test_masked_softmax_by_hand():
+    scores = torch.tensor([[[0.0, torch.log(torch.tensor(4.0)).item(), 100.0]]])
+    weights = masked_softmax(scores, torch.tensor([[True, True, False]]))
+    torch.testing.assert_close(weights, torch.tensor([[[0.2, 0.8, 0.0]]]))
+
+
+def test_dropout_out_of_range_is_refused():
+    with pytest.raises(ConfigError, match=r"attention\.dropout.*found 1\.5"):
+        NoAttention(query_size=2, memory_size=2, dropout=1.5)
+
+
+def test_a_class_that_is_no_attention_is_refused():
+    builder = build({"_target_": "torch.nn.Bilinear", "_partial_": True, "in1_features": 1, "in2_features": 1})
+    with pytest.raises(ConfigError, match="Attention"):
+        build_attention(lambda query_size, memory_size: builder(out_features=1), query_size=1, memory_size=1)

@@ -1,0 +1,86 @@
+"""Attention values worked out by hand, before the code ran."""
+
+import math
+
+import pytest
+import torch
+
+from seq2seq.attention.additive import AdditiveAttention
+from seq2seq.attention.none import NoAttention
+from seq2seq.attention.scaled import ScaledDotProductAttention
+from seq2seq.types import Memory
+
+
+def memory_of(states, is_token, final=None):
+    states = torch.tensor(states)
+    final = torch.zeros(states.shape[0], states.shape[2]) if final is None else torch.tensor(final)
+    return Memory(states, torch.tensor(is_token), final)
+
+
+def set_identity(linear):
+    torch.nn.init.eye_(linear.weight)
+
+
+def test_scaled_reads_two_tokens_in_the_ratio_three_to_one():
+    """d = 4, so the root is 2: q . k = 2 ln 3 and 0 give scores ln 3 and 0, weights 3/4 and 1/4."""
+    attention = ScaledDotProductAttention(query_size=4, memory_size=4)
+    set_identity(attention.query)
+    set_identity(attention.key)
+    memory = memory_of([[[2 * math.log(3), 0, 0, 0], [0, 8.0, 0, 0], [9.0, 9.0, 9.0, 9.0]]], [[True, True, False]])
+    context, weights = attention(torch.tensor([[[1.0, 0, 0, 0]]]), attention.bind(memory))
+    assert weights[0, 0].tolist() == pytest.approx([0.75, 0.25, 0.0], abs=1e-6)
+    assert context[0, 0].tolist() == pytest.approx([1.5 * math.log(3), 2.0, 0, 0], abs=1e-6)
+
+
+def test_scaled_projects_before_it_compares():
+    """Query 1 -> (1, 2); keys 1 -> (1, 0) and 2 -> (2, 0). Scores 1/sqrt 2 and 2/sqrt 2, so odds e^(1/sqrt 2)."""
+    attention = ScaledDotProductAttention(query_size=1, memory_size=1, attention_size=2)
+    attention.query.weight.data = torch.tensor([[1.0], [2.0]])
+    attention.key.weight.data = torch.tensor([[1.0], [0.0]])
+    _, weights = attention(torch.ones(1, 1, 1), attention.bind(memory_of([[[1.0], [2.0]]], [[True, True]])))
+    assert (weights[0, 0, 1] / weights[0, 0, 0]).item() == pytest.approx(math.exp(1 / math.sqrt(2)), rel=1e-5)
+
+
+def test_additive_is_tanh_of_the_sum():
+    """W q = 0.5; U k = 0.5 and -0.5; v = 2 / tanh 1: scores 2 and 0, odds e^2."""
+    attention = AdditiveAttention(query_size=1, memory_size=1, attention_size=1)
+    attention.query.weight.data = torch.tensor([[0.5]])
+    attention.key.weight.data = torch.tensor([[1.0]])
+    attention.energy.weight.data = torch.tensor([[2 / math.tanh(1.0)]])
+    context, weights = attention(torch.ones(1, 1, 1), attention.bind(memory_of([[[0.5], [-0.5]]], [[True, True]])))
+    share = math.exp(2) / (math.exp(2) + 1)
+    assert weights[0, 0].tolist() == pytest.approx([share, 1 - share], abs=1e-6)
+    assert context.item() == pytest.approx(0.5 * share - 0.5 * (1 - share), abs=1e-6)
+
+
+def test_additive_sums_over_hidden_units():
+    """Two units with v = (1, -3): W q = (0, 0), U k = (k, k); score = tanh k - 3 tanh k = -2 tanh k."""
+    attention = AdditiveAttention(query_size=2, memory_size=1, attention_size=2)
+    torch.nn.init.zeros_(attention.query.weight)
+    torch.nn.init.ones_(attention.key.weight)
+    attention.energy.weight.data = torch.tensor([[1.0, -3.0]])
+    bound = attention.bind(memory_of([[[0.3], [-0.7]]], [[True, True]]))
+    scores = attention.score(torch.ones(1, 1, 2), bound.keys)
+    assert scores[0, 0].tolist() == pytest.approx([-2 * math.tanh(0.3), 2 * math.tanh(0.7)], abs=1e-6)
+
+
+def test_none_hands_every_step_the_final_state():
+    attention = NoAttention(query_size=3, memory_size=2)
+    memory = memory_of([[[1.0, 2.0], [3.0, 4.0]]], [[True, True]], final=[[5.0, -6.0]])
+    context, weights = attention(torch.randn(1, 4, 3), attention.bind(memory))
+    assert context.tolist() == [[[5.0, -6.0]] * 4]
+    assert weights.tolist() == [[[0.0, 0.0]] * 4]
+    assert sum(parameter.numel() for parameter in attention.parameters()) == 0
+
+
+def test_scaled_agrees_with_torch():
+    torch.manual_seed(0)
+    attention = ScaledDotProductAttention(query_size=6, memory_size=8, attention_size=5).double()
+    memory = Memory(
+        torch.randn(3, 7, 8).double(), torch.arange(7) < torch.tensor([[7], [4], [1]]), torch.zeros(3, 8).double()
+    )
+    queries = torch.randn(3, 2, 6).double()
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        attention.query(queries), attention.key(memory.states), memory.states, attn_mask=memory.is_token.unsqueeze(1)
+    )
+    torch.testing.assert_close(attention(queries, attention.bind(memory)).context, expected, rtol=1e-12, atol=1e-12)

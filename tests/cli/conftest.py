@@ -1,0 +1,46 @@
+"""Runs the command in this process, as a user would type it, and returns what came of it."""
+
+import os
+import sys
+from typing import NamedTuple
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+
+from tests.tiny import CONF
+
+sys.path.insert(0, str(CONF.parent))
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    error: str
+
+
+@pytest.fixture
+def command(capsys, monkeypatch, tmp_path, tmp_path_factory):
+    """`train.py` with these arguments, in an empty working folder, with a cache that the whole test run shares."""
+    import train
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
+    cache = tmp_path_factory.getbasetemp() / "cache"
+
+    def run(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["train.py", f"cache_dir={cache}", "callbacks.progress=null", *arguments])
+        code = 0
+        capsys.readouterr()
+        try:
+            train.train()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 1
+        finally:
+            GlobalHydra.instance().clear()
+            os.environ.pop("HYDRA_FULL_ERROR", None)
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+SMALL = ("debug=fast", "data.train_size=300", "data.valid_size=40", "data.test_size=40", "vocabulary_size=300")

@@ -1,0 +1,21 @@
+"""Fixtures that more than one folder of tests uses."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+
+# Tests are many and their tensors small: a second thread would only wait.
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def multi30k() -> Path:
+    """A local copy of Multi30k, laid out as on the hub: ``SEQ2SEQ_MULTI30K``, or a folder beside the repository."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data" / "multi30k"
+    folder = Path(os.environ.get("SEQ2SEQ_MULTI30K", beside))
+    if not (folder / "train.jsonl").is_file():
+        pytest.skip(f"no Multi30k in {folder}: set SEQ2SEQ_MULTI30K to a folder with its train.jsonl")
+    return folder

@@ -1,0 +1,167 @@
+import re
+
+import pytest
+
+from seq2seq.data.corpus import Corpus, Pair
+from seq2seq.data.text import TextCorpus
+from seq2seq.errors import ConfigError, CorpusError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def corpus(write):
+    """A corpus whose training split is given, with one pair in each of the others."""
+
+    def corpus(train, **settings):
+        others = {"valid": write("valid.tsv", "v\tV\n"), "test": write("test.tsv", "t\tT\n")}
+        return TextCorpus(train=train, **{**others, **settings})
+
+    return corpus
+
+
+def read(corpus, split="train"):
+    return [pair[:2] for pair in corpus.pairs(split)]
+
+
+def test_tab_separated(corpus, write):
+    tsv = corpus(write("train.tsv", "a\tA\nb c\tB C\n"), source="fr", target="ru")
+    assert isinstance(tsv, Corpus)
+    assert list(tsv.pairs("train")) == [Pair("a", "A"), Pair("b c", "B C")]
+    assert read(tsv, "test") == [("t", "T")]
+    assert (tsv.source, tsv.target) == ("fr", "ru")
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_two_files(corpus, write, kind):
+    two = corpus(kind([write("train.en", "a\nb\n"), write("train.de", "A\nB\n")]))
+    assert read(two) == [("a", "A"), ("b", "B")]
+
+
+@pytest.mark.parametrize(
+    ("content", "sentences"),
+    [
+        ("a\nb", ["a", "b"]),  # no line end after the last
+        ("a\nb\n", ["a", "b"]),
+        ("a\n\nb\n", ["a", "", "b"]),  # an empty line is a line
+        ("a\r\nb\r\n", ["a", "b"]),
+        ("\ufeffa\nb\ufeff\n", ["a", "b\ufeff"]),  # a byte order mark counts at the start alone
+        ("a\u2028b\x85c\x0bd\x0ce\x1cf\n", ["a\u2028b\x85c\x0bd\x0ce\x1cf"]),
+        ("a\0b\n", ["a b"]),
+        ("a\rb\r\n", ["a b"]),
+        ("a\tb\n", ["a b"]),
+    ],
+)
+def test_what_ends_a_line(corpus, write, content, sentences):
+    partner = write("train.de", "".join(f"{number}\n" for number in range(len(sentences))))
+    pairs = read(corpus([write("train.en", content), partner]))
+    assert pairs == [(sentence, str(number)) for number, sentence in enumerate(sentences)]
+
+
+def test_what_ends_a_line_in_tab_separated_files(corpus, write):
+    content = b"\xef\xbb\xbfa\xe2\x80\xa8b\tA\0B\r\nc\td"
+    assert read(corpus(write("train.tsv", content))) == [("a\u2028b", "A B"), ("c", "d")]
+
+
+def test_one_very_long_line(corpus, write):
+    long = " ".join(["word"] * 10_000)
+    assert read(corpus(write("train.tsv", f"{long}\tlang\n"))) == [(long, "lang")]
+
+
+def test_empty_sides_are_left_to_the_caller(corpus, write):
+    assert read(corpus(write("train.tsv", "\tA\nb\t\n"))) == [("", "A"), ("b", "")]
+
+
+def test_unequal_line_counts(corpus, write):
+    english, german = write("train.en", "a\nb\nc\n"), write("train.de", "A\nB\nC\nD\nE")
+    pairs = corpus([english, german]).pairs("train")
+    message = f"{english} has 3 lines, {german} has 5: line 4 of {german} has no partner"
+    with pytest.raises(CorpusError, match=re.escape(message)):
+        next(pairs)  # before a single pair is handed out
+
+
+@pytest.mark.parametrize("name", ["train.en", "train.tsv"])
+def test_invalid_utf8(corpus, write, name):
+    path = write(name, b"\xef\xbb\xbfab\tc\nd\xc3\xa9\te\ngr\xfcn\tf\n")
+    split = [path, write("train.de", "A\nB\nC\n")] if name == "train.en" else path
+    message = f"{path}, line 3: byte 0xfc at offset 16 of the file is not valid UTF-8"
+    with pytest.raises(CorpusError, match=re.escape(message)):
+        read(corpus(split))
+
+
+def test_offset_of_an_invalid_byte_counts_the_byte_order_mark(corpus, write):
+    path = write("train.tsv", b"\xef\xbb\xbfa\xff\tb\n")
+    with pytest.raises(CorpusError, match=r"line 1: byte 0xff at offset 4 of the file"):
+        read(corpus(path))
+
+
+@pytest.mark.parametrize(("line", "fields"), [("b", 1), ("", 1), ("b\tc\td", 3)])
+def test_fields_of_a_line(corpus, write, line, fields):
+    path = write("train.tsv", f"a\tA\n{line}\nz\tZ\n")
+    with pytest.raises(CorpusError, match=re.escape(f"{path}, line 2: found {fields} fields, must be 2")):
+        read(corpus(path))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("side", [None, 0, 1])
+def test_empty_file(corpus, write, content, side):
+    empty = write("empty", content)
+    paths = [write("train.en", "a\n"), write("train.de", "A\n")]
+    split = empty if side is None else [empty if place == side else path for place, path in enumerate(paths)]
+    with pytest.raises(CorpusError, match=re.escape(f"{empty}: holds no line; data.train needs at least one pair")):
+        read(corpus(split))
+
+
+def test_missing_file(corpus, tmp_path):
+    with pytest.raises(CorpusError, match=r"absent\.tsv: no such file"):
+        corpus(str(tmp_path / "absent.tsv"))
+
+
+def test_folder(corpus, tmp_path):
+    with pytest.raises(CorpusError, match=re.escape(f"{tmp_path}: is a folder")):
+        corpus(str(tmp_path))
+
+
+def test_same_file_as_source_and_target(corpus, write, tmp_path):
+    path = write("train.en", "a\n")
+    (tmp_path / "link").symlink_to(path)
+    for twin in (path, str(tmp_path / "link")):
+        with pytest.raises(CorpusError, match=r"data\.train: identical source and target, both are .*train\.en"):
+            corpus([path, twin])
+
+
+def test_same_file_in_two_splits(corpus, write):
+    path = write("train.tsv", "a\tA\n")
+    with pytest.raises(CorpusError, match=r"train\.tsv is in both data\.train and data\.test"):
+        corpus(path, test=path)
+
+
+@pytest.mark.parametrize("split", ["train", "valid", "test"])
+def test_missing_split(corpus, write, split):
+    settings = {"train": write("train.tsv", "a\tA\n"), split: None}
+    message = rf"data\.{split} is not set: name your files, as in `python train\.py data=text .*data\.{split}="
+    with pytest.raises(ConfigError, match=message):
+        corpus(**settings)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_neither_one_path_nor_two(corpus, write, count):
+    with pytest.raises(ConfigError, match=r"data\.train=\[.*\]: must be one path or two"):
+        corpus([write(f"{number}", "a\n") for number in range(count)])
+
+
+def test_identity_follows_the_bytes_and_nothing_else(corpus, write):
+    base = corpus(write("train.tsv", "a\tA\n")).identity()
+    assert corpus(write("elsewhere.tsv", "a\tA\n")).identity() == base
+    assert corpus(write("train.tsv", "a\tB\n")).identity() != base
+    assert corpus(write("elsewhere.tsv", "a\tA\n"), source="fr").identity() != base
+    two = [write("train.en", "a\n"), write("train.de", "A\n")]
+    assert corpus(two).identity() != corpus(two[::-1]).identity()
