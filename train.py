@@ -3,12 +3,14 @@
 `python train.py --help` lists what can be set.
 """
 
+from pathlib import Path
+
 from omegaconf import DictConfig
 
 from seq2seq.cli.entry import entry
 
 
-@entry(config_path="conf", config_name="train")
+@entry(Path(__file__).parent / "conf", "train")
 def train(config: DictConfig) -> float:
     """One run. Returns the best validation BLEU, what a sweep maximises."""
     # Imported here, so that --help and errors in the command line do not wait for torch.

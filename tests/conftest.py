@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-
 # Tests are many and their tensors small: a second thread would only wait.
 torch.set_num_threads(1)
 

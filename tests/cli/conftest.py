@@ -28,7 +28,10 @@ def command(capsys, monkeypatch, tmp_path, tmp_path_factory):
     cache = tmp_path_factory.getbasetemp() / "cache"
 
     def run(*arguments: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["train.py", f"cache_dir={cache}", "callbacks.progress=null", *arguments])
+        flags = [argument for argument in arguments if argument.startswith("-")]
+        settings = [argument for argument in arguments if not argument.startswith("-")]
+        quiet = [f"cache_dir={cache}", "callbacks.progress=null"]
+        monkeypatch.setattr(sys, "argv", ["train.py", *flags, *quiet, *settings])
         code = 0
         capsys.readouterr()
         try:

@@ -25,7 +25,15 @@ def finished(command):
 def test_a_run_leaves_everything_that_is_promised(finished):
     outcome, run = finished
     names = {path.name for path in run.iterdir()}
-    promised = {"config.yaml", "checkpoints", "metrics.csv", "hypotheses.tsv", "scores.json", "attention.npz", "attention"}
+    promised = {
+        "config.yaml",
+        "checkpoints",
+        "metrics.csv",
+        "hypotheses.tsv",
+        "scores.json",
+        "attention.npz",
+        "attention",
+    }
     assert promised | {"tensorboard"} <= names
     assert {"best.ckpt", "last.ckpt"} == {path.name for path in (run / "checkpoints").iterdir()}
     for word in ("BLEU", "chrF", "loss", "parameters", "minutes", "tokens/s", "files in"):
@@ -64,7 +72,10 @@ def test_weights_are_kept_with_their_tokens(finished):
 
 def test_the_best_checkpoint_loads_by_itself(finished):
     loaded = load(finished[1] / "checkpoints" / "best.ckpt")
-    assert loaded.model.parameter_counts()["total"] == json.loads((finished[1] / "scores.json").read_text())["parameters"]["total"]
+    assert (
+        loaded.model.parameter_counts()["total"]
+        == json.loads((finished[1] / "scores.json").read_text())["parameters"]["total"]
+    )
 
 
 def test_a_finished_run_is_not_overwritten(finished, command):

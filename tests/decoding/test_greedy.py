@@ -15,7 +15,7 @@ from tests.tiny import ATTENTIONS, padded, tiny_model
 def sources(count, seed=0):
     generator = torch.Generator().manual_seed(seed)
     lengths = torch.randint(0, 12, (count,), generator=generator).tolist()
-    return [torch.randint(4, 20, (length,), generator=generator).tolist() + [EOS] for length in lengths]
+    return [[*torch.randint(4, 20, (length,), generator=generator).tolist(), EOS] for length in lengths]
 
 
 def plain_loop(model, source, cap):

@@ -1,5 +1,6 @@
 """BLEU by source length: bins partition the sentences, and each is a corpus of its own."""
 
+import itertools
 import random
 
 import pytest
@@ -24,7 +25,7 @@ def test_bins_partition(lengths, bins):
     edges = length_edges(lengths, bins)
     assert len(edges) <= bins
     assert sum(sum(first <= length <= last for length in lengths) for first, last in edges) == len(lengths)
-    assert all(one[1] < other[0] for one, other in zip(edges, edges[1:], strict=False))
+    assert all(one[1] < other[0] for one, other in itertools.pairwise(edges))
 
 
 def test_each_bin_is_scored_as_a_corpus():

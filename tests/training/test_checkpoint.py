@@ -49,7 +49,7 @@ def test_a_truncated_file_is_refused(trained, share):
     path = trained[0]
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
-    with pytest.raises(CheckpointError, match="no readable checkpoint.*truncated"):
+    with pytest.raises(CheckpointError, match=r"no readable checkpoint.*truncated"):
         load(path)
 
 
@@ -98,7 +98,7 @@ def test_weights_of_another_size_are_refused(trained):
     recipe = json.loads(torch.load(trained[0], weights_only=True)[KEY]["recipe"])
     recipe["embedding_size"] = 10
     changed(trained[0], recipe=json.dumps(recipe))
-    with pytest.raises(CheckpointError, match="cannot be used.*size mismatch"):
+    with pytest.raises(CheckpointError, match=r"cannot be used.*size mismatch"):
         load(trained[0])
 
 

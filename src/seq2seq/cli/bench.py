@@ -119,7 +119,9 @@ def _compose(options: argparse.Namespace, overrides: list[str]) -> "DictConfig":
     from hydra.core.global_hydra import GlobalHydra
 
     if not (options.conf / "train.yaml").is_file():
-        raise ConfigError(f"--conf {options.conf} holds no train.yaml: run this in the project's folder, or name its conf")
+        raise ConfigError(
+            f"--conf {options.conf} holds no train.yaml: run this in the project's folder, or name its conf"
+        )
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(options.conf.resolve()), version_base="1.3"):

@@ -13,25 +13,29 @@ from hydra.errors import HydraException, InstantiationException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from seq2seq.cli import settings
 from seq2seq.errors import ConfigError, UserError
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 RUNS = Path("runs")
 
 
-def entry(config_path: str, config_name: str) -> Callable[[Callable[[DictConfig], float]], Callable[[], None]]:
+def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConfig], float]], Callable[[], None]]:
     """Turns a function of a config into a command.
 
     Args:
-        config_path: folder of the config files, relative to the file that defines the function.
+        config_folder: where the config files lie.
         config_name: the file to start from.
     """
+    settings.register()
     OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
     OmegaConf.register_new_resolver("last_run_or_new", last_run_or_new, replace=True)
     OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
 
     def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
-        command = hydra.main(version_base="1.3", config_path=config_path, config_name=config_name)(task)
+        command = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)(
+            task
+        )
 
         def main() -> None:
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
@@ -63,7 +67,10 @@ def user_message(error: BaseException) -> str | None:
     if isinstance(error, InstantiationException) and not _is_wrong_call(chain[1:]):
         return None
     if isinstance(error, HydraException | OmegaConfBaseException):
-        return "\n".join(str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException))
+        texts = [str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException)]
+        return "\n".join(
+            text for place, text in enumerate(texts) if not any(text in earlier for earlier in texts[:place])
+        )
     return None
 
 
@@ -112,6 +119,8 @@ def _name_of(group: str) -> str:
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     current: BaseException | None = error
-    while current is not None:
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
         yield current
         current = current.__cause__ or current.__context__

@@ -1,13 +1,16 @@
 """One training run, assembled from its config: the place where Hydra's world meets the package's."""
 
+import logging
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from lightning import Trainer, seed_everything
+from lightning import Callback, Trainer, seed_everything
+from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
@@ -35,7 +38,8 @@ class Run(NamedTuple):
 
     def test(self) -> None:
         """Scores the best weights on the test split and writes the results into the run folder."""
-        self.trainer.test(self.task, self.data, ckpt_path="best", weights_only=True, verbose=False)
+        best = self.trainer.checkpoint_callback.best_model_path
+        self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
 
     def show(self) -> float:
         """Draws and prints the results. Returns the best validation BLEU."""
@@ -53,6 +57,10 @@ def assemble(config: DictConfig) -> Run:
     """
     # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    # That a resumed run finds its own checkpoints is no news.
+    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+    # Lightning's log would say everything twice, once by its own handler and once by Hydra's.
+    logging.getLogger("lightning.pytorch").propagate = False
     folder = Path(HydraConfig.get().runtime.output_dir)
     resume = _checkpoint_to_resume(config.resume, folder)
     seed_everything(config.seed, workers=True, verbose=False)
@@ -75,10 +83,7 @@ def assemble(config: DictConfig) -> Run:
     )
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
-    try:
-        trainer: Trainer = instantiate(config.trainer, callbacks=callbacks, logger=loggers)
-    except Exception as error:
-        raise _explained(error) from error
+    trainer = _trainer(config, callbacks, loggers)
     if trainer.is_global_zero:
         OmegaConf.save(config, folder / "config.yaml", resolve=True)
         counts = model.parameter_counts()
@@ -110,13 +115,13 @@ def _shape(shape: torch.Size | None) -> str:
     return "missing" if shape is None else "x".join(map(str, shape))
 
 
-def _explained(error: BaseException) -> Exception:
-    """A refusal of the Trainer's as a message for the user."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, MisconfigurationException):
-            return ConfigError(
-                f"the trainer cannot be built as configured: {cause}. Use trainer=cpu, or change trainer.*"
-            )
-        cause = cause.__cause__
-    return error
+def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
+    try:
+        return instantiate(config.trainer, callbacks=callbacks, logger=loggers)
+    except InstantiationException as error:
+        # What Lightning says of devices, precision and the like is meant for the user.
+        if isinstance(error.__cause__, MisconfigurationException | ValueError):
+            raise ConfigError(
+                f"the trainer cannot be built as configured: {error.__cause__}. Use trainer=cpu, or change trainer.*"
+            ) from error
+        raise

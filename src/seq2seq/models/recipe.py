@@ -40,7 +40,13 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
             arguments[name] = build(value, trusted, name) if nested else value
     _check_names(target, arguments, key)
     waiting = functools.partial(target, **arguments)
-    return waiting if recipe.get("_partial_") and not sizes else waiting()
+    if recipe.get("_partial_") and not sizes:
+        return waiting
+    try:
+        return waiting()
+    except ValueError as error:
+        # torch says so of a dropout above 1 and the like.
+        raise ConfigError(f"{key} cannot be built: {error}") from error
 
 
 def _locate(path: str, trusted: Sequence[str] | None, key: str) -> Any:

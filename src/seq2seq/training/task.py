@@ -114,9 +114,12 @@ class Translation(LightningModule):
 
     def configure_optimizers(self) -> dict[str, Any]:
         parameters = [parameter for parameter in self.parameters() if parameter.requires_grad]
-        optimizer = self.build_optimizer(parameters)
         total_steps = int(self.trainer.estimated_stepping_batches)
-        scheduler = self.build_scheduler(optimizer, total_steps=total_steps)
+        try:
+            optimizer = self.build_optimizer(parameters)
+            scheduler = self.build_scheduler(optimizer, total_steps=total_steps)
+        except ValueError as error:
+            raise ConfigError(f"optimizer.* or scheduler.* (learning_rate among them) does not fit: {error}") from error
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step", "name": "lr"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:

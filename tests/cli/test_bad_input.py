@@ -1,0 +1,169 @@
+"""What a user can get wrong: one message with what was found and what to do, a non-zero exit, nothing touched."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import SMALL
+from tests.tiny import CONF
+
+FILES = {
+    "a.en": b"one\ntwo\nthree\n",
+    "a.de": b"eins\nzwei\ndrei\n",
+    "short.de": b"eins\nzwei\n",
+    "empty": b"",
+    "latin1.en": b"one\ncaf\xe9\nthree\n",
+    "blank.de": b"\n\n\n",
+    "one.en": b"one\n",
+    "one.de": b"eins\n",
+    "v.en": b"four\n",
+    "v.de": b"vier\n",
+    "t.en": b"five\n",
+    "t.de": b"sechs\n",
+    "same.en": b"one\ntwo\nthree\n",
+}
+HELD_OUT = ("data=text", "data.valid=[v.en,v.de]", "data.test=[t.en,t.de]")
+CASES = {
+    "an attention that does not exist": (
+        ["attention=typo"],
+        ["Could not find 'attention/typo'", "additive", "none", "scaled"],
+    ),
+    "an attention's setting that does not exist": (
+        ["attention.typo=3"],
+        ["attention.typo", "Key 'typo' is not in struct"],
+    ),
+    "the same, forced": (
+        ["+attention.typo=3"],
+        ["attention.typo is not known to ScaledDotProductAttention", "attention_size"],
+    ),
+    "data that does not exist": (["data=typo"], ["Could not find 'data/typo'", "cldr", "multi30k"]),
+    "a setting that does not exist": (["hiden_size=3"], ["hiden_size"]),
+    "a word for a number": (["hidden_size=wide"], ["hidden_size", "wide"]),
+    "a word for a rate": (["learning_rate=fast"], ["learning_rate", "fast"]),
+    "a rate below 0": (["learning_rate=-1.0"], ["learning_rate", "-1.0"]),
+    "broken syntax": (["data.train=[a.en"], ["no viable alternative at input '[a.en'"]),
+    "an attention without target": (["attention._target_=null"], ["attention needs a _target_"]),
+    "a class that is no attention": (["attention._target_=torch.nn.Identity"], ["attention._target_", "Attention"]),
+    "an odd size": (["hidden_size=33"], ["hidden_size", "even", "33"]),
+    "one layer": (["decoder_layers=1"], ["decoder_layers", "found 1"]),
+    "a cell that does not exist": (["cell=gruu"], ["cell", "gru, lstm", "gruu"]),
+    "a tying that does not exist": (["tying=some"], ["tying", "some"]),
+    "tying of two vocabularies": (["tokenizer.joint=false"], ["tying=all", "tokenizer.joint=true"]),
+    "a dropout of 2": (["dropout=2.0"], ["dropout", "2"]),
+    "a language code that Babel does not know": (["data.target=xx"], ["data.target", "xx"]),
+    "two equal languages": (["data.target=en"], ["data.source", "data.target", "en"]),
+    "no items": (["data.max_items=0"], ["data.max_items", "0"]),
+    "a vocabulary that is too large": (["vocabulary_size=100000"], ["vocabulary_size=100000", "largest possible"]),
+    "a vocabulary that is too small": (["vocabulary_size=10"], ["vocabulary_size=10", "smallest possible"]),
+    "a tokenizer that does not exist": (["tokenizer.kind=bytes"], ["bytes", "bpe"]),
+    "no ceiling": (["max_tokens=null", "max_sentences=null"], ["max_tokens", "max_sentences"]),
+    "a ceiling below every pair": (["max_tokens=3"], ["max_tokens=3"]),
+    "a GPU where there is none": (["trainer=gpu"], ["trainer=cpu"]),
+    "many GPUs where there are none": (["trainer=ddp"], ["trainer=cpu"]),
+    "a trainer's setting that does not exist": (["+trainer.typo=1"], ["typo"]),
+    "a precision that does not exist": (["trainer.precision=12"], ["precision", "12"]),
+    "a run_dir below a file": (["run_dir=a.en/run"], ["run_dir=a.en/run", "choose another run_dir"]),
+    "a run_dir that is a file": (["run_dir=a.en"], ["run_dir=a.en", "choose another run_dir"]),
+    "a cache_dir below a file": (["cache_dir=a.en/cache"], ["cache_dir", "a.en"]),
+    "nothing to resume": (["resume=last"], ["resume=last", "run_dir=DIR"]),
+    "nothing to resume there": (["run_dir=new", "resume=last"], ["no checkpoint at", "last.ckpt"]),
+    "a resume file that is missing": (["resume=none.ckpt"], ["no checkpoint at none.ckpt"]),
+    "a resume file that is none": (["resume=a.en"], ["a.en is no readable checkpoint"]),
+    "text without files": (["data=text"], ["data.train"]),
+    "a missing file": ([*HELD_OUT, "data.train=[a.en,none.de]"], ["none.de"]),
+    "a folder for a file": ([*HELD_OUT, "data.train=[a.en,.]"], ["folder"]),
+    "an empty corpus": ([*HELD_OUT, "data.train=[empty,empty]"], ["empty"]),
+    "unequal line counts": ([*HELD_OUT, "data.train=[a.en,short.de]"], ["a.en", "short.de", "3", "2"]),
+    "invalid UTF-8": ([*HELD_OUT, "data.train=[latin1.en,a.de]"], ["latin1.en, line 2", "UTF-8"]),
+    "no pair with two sides": ([*HELD_OUT, "data.train=[a.en,blank.de]"], ["train", "3"]),
+    "identical source and target": ([*HELD_OUT, "data.train=[a.en,same.en]"], ["same text"]),
+    "one file for both sides": ([*HELD_OUT, "data.train=[a.en,a.en]"], ["a.en"]),
+    "a corpus of one pair": ([*HELD_OUT, "data.train=[one.en,one.de]"], ["vocabulary_size=300", "largest possible"]),
+    "a folder of data that is missing": (["data=multi30k", "data.path=none"], ["data.path", "none"]),
+}
+
+
+@pytest.fixture
+def files():
+    for name, content in FILES.items():
+        Path(name).write_bytes(content)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_message_says_what_was_found_and_what_to_do(command, files, case):
+    arguments, words = CASES[case]
+    outcome = command(*settings_for(arguments), *arguments)
+    assert outcome.code not in (0, None)
+    for word in words:
+        assert word in outcome.error
+    assert "Traceback" not in outcome.error
+    assert outcome.error.count("error:") == 1
+    assert {name: Path(name).read_bytes() for name in FILES} == FILES
+    assert not list(Path().rglob("scores.json"))
+
+
+def settings_for(arguments):
+    """The small settings that make sense for the data at hand."""
+    if any(argument.startswith("data=") for argument in arguments):
+        return [setting for setting in SMALL if not setting.startswith("data.")]
+    return SMALL
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run folder of a finished run, made by a process of its own."""
+    folder = tmp_path_factory.mktemp("finished")
+    arguments = [*SMALL, "run_dir=run", "callbacks.progress=null", "cache_dir=cache"]
+    subprocess.run([sys.executable, CONF.parent / "train.py", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder / "run"
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        (["attention=none"], ["holds another model", "attention"]),
+        (["hidden_size=16"], ["holds another model", "32", "16"]),
+    ],
+)
+def test_a_resume_file_of_another_model_is_refused(command, finished, settings, words):
+    outcome = command(*SMALL, f"resume={finished / 'checkpoints' / 'last.ckpt'}", "run_dir=new", *settings)
+    assert outcome.code not in (0, None)
+    for word in words:
+        assert word in outcome.error
+    assert "Traceback" not in outcome.error
+
+
+def test_a_truncated_resume_file_is_refused_and_left_alone(command, finished):
+    shutil.copytree(finished, "run")
+    path = Path("run/checkpoints/last.ckpt")
+    half = path.read_bytes()[: path.stat().st_size // 2]
+    path.write_bytes(half)
+    outcome = command(*SMALL, "run_dir=run", "resume=last")
+    assert outcome.code not in (0, None)
+    assert "last.ckpt is no readable checkpoint" in outcome.error
+    assert path.read_bytes() == half
+    assert Path("run/scores.json").read_bytes() == (finished / "scores.json").read_bytes()
+
+
+def test_a_line_of_10000_words_is_left_out_and_counted(command, files):
+    lines = [b"one two three four five six"] * 40
+    Path("long.en").write_bytes(b"\n".join([*lines, b"one " * 10_000]) + b"\n")
+    Path("long.de").write_bytes(b"\n".join([b"eins zwei drei vier"] * 40 + [b"eins " * 10_000]) + b"\n")
+    outcome = command(
+        *settings_for(["data=text"]), *HELD_OUT, "data.train=[long.en,long.de]", "vocabulary_size=40", "run_dir=run"
+    )
+    assert outcome.code == 0, outcome.error
+    assert "train: 40 pairs (dropped: 1 longer than max_length=200 tokens)" in outcome.out
+
+
+def test_the_exit_code_and_message_of_a_real_process(tmp_path):
+    process = subprocess.run(
+        [sys.executable, CONF.parent / "train.py", "attention=typo"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert process.returncode == 1
+    assert process.stderr.startswith("error: ")
+    assert "Could not find 'attention/typo'" in process.stderr
+    assert list(tmp_path.iterdir()) == []

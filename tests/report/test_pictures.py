@@ -1,0 +1,85 @@
+"""Pictures and tables are drawn from a run folder alone."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from seq2seq.report.curve import draw_curve
+from seq2seq.report.heatmaps import draw_heatmaps, heatmap
+from seq2seq.report.summary import print_summary
+
+SCORES = {
+    "attention": "scaled",
+    "data": "cldr",
+    "seed": 3,
+    "bleu": 97.654,
+    "bleu_signature": "tok:13a",
+    "chrf": 98.765,
+    "chrf_signature": "nc:6",
+    "loss": 0.0314,
+    "n": 30,
+    "truncated": 2,
+    "parameters": {"encoder": 10, "total": 1234567},
+    "train_seconds": 90.0,
+    "train_tokens_per_s": 13500.4,
+    "by_source_length": [{"from": 1, "to": 5, "n": 10, "bleu": 99.9}, {"from": 6, "to": 30, "n": 20, "bleu": 95.04}],
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "scores.json").write_text(json.dumps(SCORES))
+    weights = np.array([[1.0, 0.0], [0.25, 0.75]], dtype=np.float32)
+    np.savez(tmp_path / "attention.npz", ids=[7], weights_7=weights, source_7=["$x", "</s>"], target_7=["y$", "</s>"])
+    return tmp_path
+
+
+def test_the_table_says_what_the_scores_say(run):
+    console = Console(record=True, width=120, file=open("/dev/null", "w"))  # noqa: SIM115
+    print_summary(run, console)
+    text = console.export_text()
+    for cell in ("scaled", "cldr", "97.65", "98.77", "0.031", "1,234,567", "1.5", "13,500", "30 sentences, seed 3"):
+        assert cell in text
+    for cell in ("1-5", "6-30", "99.9", "95.0", "2 of 30 hypotheses", "scores.json", "attention.npz"):
+        assert cell in text
+
+
+def test_one_heatmap_a_sentence(run):
+    (path,) = draw_heatmaps(run)
+    assert path == run / "attention" / "7.png"
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_heatmap_shows_the_weights_with_their_tokens():
+    weights = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
+    axes = heatmap(weights, np.array(["a", "b", "</s>"]), np.array(["x", "</s>"])).axes[0]
+    assert np.array_equal(axes.images[0].get_array(), weights)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b", "</s>"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "</s>"]
+
+
+def test_a_curve_over_different_test_sets_is_refused(tmp_path):
+    other = SCORES | {"by_source_length": [{"from": 1, "to": 30, "n": 30, "bleu": 50.0}]}
+    with pytest.raises(ValueError, match="not tested on the same sentences"):
+        draw_curve([SCORES, other], tmp_path / "curve.png")
+
+
+def test_the_command_draws_the_curve_and_names_a_folder_without_scores(run, tmp_path):
+    def curve(*folders):
+        arguments = [sys.executable, "-m", "seq2seq.report.curve", *map(str, folders), "--out", str(tmp_path / "c.svg")]
+        return subprocess.run(arguments, capture_output=True, text=True)
+
+    assert curve(run).returncode == 0
+    assert "corpus BLEU" in (tmp_path / "c.svg").read_text() or (tmp_path / "c.svg").stat().st_size > 1000
+    failed = curve(run, tmp_path / "none")
+    assert failed.returncode == 2
+    assert "no scores.json in" in failed.stderr
+
+
+def test_reports_need_no_torch(run):
+    code = "import seq2seq.report.curve, seq2seq.report.heatmaps, seq2seq.report.summary, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
