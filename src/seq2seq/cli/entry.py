@@ -28,9 +28,7 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
         config_name: the file to start from.
     """
     settings.register()
-    OmegaConf.register_new_resolver("run_folder", run_folder, replace=True)
-    OmegaConf.register_new_resolver("last_run_or_new", last_run_or_new, replace=True)
-    OmegaConf.register_new_resolver("name_of", _name_of, replace=True)
+    register_resolvers()
 
     def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
         command = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)(
@@ -43,6 +41,10 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
             os.environ[FULL_ERROR] = "1"
             try:
                 command()
+            except BrokenPipeError:
+                # Whoever read the output has seen enough, as `--help | head` does.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                sys.exit(1)
             except (Exception, KeyboardInterrupt) as error:
                 message = user_message(error)
                 if traceback_wanted or message is None:
@@ -54,6 +56,12 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
         return main
 
     return decorate
+
+
+def register_resolvers() -> None:
+    """Makes known what the config files write as ``${run_folder:...}`` and the like."""
+    for resolver in (run_folder, last_run_or_new, name_of):
+        OmegaConf.register_new_resolver(resolver.__name__, resolver, replace=True)
 
 
 def user_message(error: BaseException) -> str | None:
@@ -112,7 +120,7 @@ def last_run_or_new(resume: str | None) -> str:
     return str(RUNS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
 
 
-def _name_of(group: str) -> str:
+def name_of(group: str) -> str:
     """The name of the config chosen for a group, such as ``scaled`` for ``attention``."""
     return str(HydraConfig.get().runtime.choices[group])
 
