@@ -8,6 +8,7 @@ import torch
 from seq2seq.attention.additive import AdditiveAttention
 from seq2seq.attention.none import NoAttention
 from seq2seq.attention.scaled import ScaledDotProductAttention
+from seq2seq.attention.uniform import UniformAttention
 from seq2seq.types import Memory
 
 
@@ -71,6 +72,20 @@ def test_none_hands_every_step_the_final_state():
     assert context.tolist() == [[[5.0, -6.0]] * 4]
     assert weights.tolist() == [[[0.0, 0.0]] * 4]
     assert sum(parameter.numel() for parameter in attention.parameters()) == 0
+
+
+def test_none_with_the_first_state_alone_hands_out_zeros():
+    attention = NoAttention(query_size=3, memory_size=2, every_step=False)
+    memory = memory_of([[[1.0, 2.0], [3.0, 4.0]]], [[True, True]], final=[[5.0, -6.0]])
+    assert attention(torch.randn(1, 2, 3), attention.bind(memory)).context.tolist() == [[[0.0, 0.0]] * 2]
+
+
+def test_uniform_is_the_mean_of_real_tokens():
+    attention = UniformAttention(query_size=3, memory_size=2)
+    memory = memory_of([[[1.0, 2.0], [3.0, 6.0], [9.0, 9.0]]], [[True, True, False]])
+    context, weights = attention(torch.randn(1, 1, 3), attention.bind(memory))
+    assert context.tolist() == [[[2.0, 4.0]]]
+    assert weights.tolist() == [[[0.5, 0.5, 0.0]]]
 
 
 def test_scaled_agrees_with_torch():

@@ -59,6 +59,7 @@ CASES = {
     "a vocabulary that is too large": (["vocabulary_size=100000"], ["vocabulary_size=100000", "largest possible"]),
     "a vocabulary that is too small": (["vocabulary_size=10"], ["vocabulary_size=10", "smallest possible"]),
     "a tokenizer that does not exist": (["tokenizer.kind=bytes"], ["bytes", "bpe"]),
+    "a precision of products that does not exist": (["matmul_precision=low"], ["matmul_precision", "medium", "low"]),
     "no ceiling": (["max_tokens=null", "max_sentences=null"], ["max_tokens", "max_sentences"]),
     "a ceiling below every pair": (["max_tokens=3"], ["max_tokens=3"]),
     "a GPU where there is none": (["trainer=gpu"], ["trainer=cpu"]),

@@ -1,5 +1,6 @@
 """Round trips, same bytes, and vocabulary sizes that do not fit."""
 
+import functools
 import os
 import pickle
 import re
@@ -14,7 +15,7 @@ import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seq2seq.data.tokenizer import Kind, Tokenizer
+from seq2seq.data.tokenizer import Kind, Normalization, Tokenizer
 from seq2seq.errors import CheckpointError, ConfigError, CorpusError
 from seq2seq.types import BOS, EOS, PAD, UNK
 from tests.data.toy import counting
@@ -46,6 +47,38 @@ def test_nothing_in_nothing_out() -> None:
     assert tokenizer.decode([]) == []
     assert tokenizer.decode([[], [BOS, EOS, PAD]]) == ["", ""]
     assert tokenizer.pieces([]) == []
+
+
+WORDS = ["one two", "drei fünf", "3 Euro x", "fix a b"] * 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("word", "drei fünf", ["drei", " fünf"]),
+        ("word", "3\u00a0Euro", ["3", "\u00a0Euro"]),
+        ("word", "drei  fünf ", ["drei", "  fünf"]),
+        ("word", "drei unbekannt fünf", ["drei", " unbekannt", " fünf"]),
+        ("char", "a ü", ["", "a", " ", "ü"]),
+        ("char", "\ufb01x", ["", "", "\ufb01", "x"]),
+        ("char", "u\u0308 x", ["", "u\u0308", " ", "x"]),
+        ("char", "\U0001f600 x", ["", "\U0001f600", " ", "x"]),
+    ],
+    ids=["umlaut", "NBSP", "white space", "unknown word", "characters", "ligature", "combining", "beyond 16 bits"],
+)
+def test_offsets_by_hand(kind: Kind, text: str, expected: list[str]) -> None:
+    tokenizer = Tokenizer.train(WORDS, {"word": 14, "char": 21}[kind], kind)
+    offsets = tokenizer.offsets(text)
+    assert [text[start:end] for start, end in offsets] == expected
+    assert len(offsets) == len(tokenizer.encode([text])[0])
+
+
+def test_normalised_is_what_decoding_gives_back() -> None:
+    tokenizer = Tokenizer.train(WORDS, 21, "char")
+    for text in ("3\u00a0Euro", "  \ufb01x  a ", "fu\u0308nf", ""):
+        assert tokenizer.normalised(text) == tokenizer.decode(tokenizer.encode([text]))[0]
+    assert tokenizer.normalised("3\u00a0unknown  §") == "3 unknown §"
+    assert tokenizer.normalised(tokenizer.normalised("\ufb01x  a")) == "fix a"
 
 
 def test_decode_leaves_control_ids_out_wherever_they_are() -> None:
@@ -180,3 +213,19 @@ def test_round_trip(lines: list[str], kind: Kind) -> None:
     ids = tokenizer.encode(lines)
     assert tokenizer.decode(ids) == lines
     assert tokenizer.encode(lines, threads=2) == ids
+
+
+@functools.cache
+def trained(normalization: Normalization) -> Tokenizer:
+    return Tokenizer.train(LINES, 60, "bpe", normalization)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30), st.sampled_from(["nmt_nfkc", "identity"]))
+def test_offsets_follow_one_another_within_the_text(text: str, normalization: Normalization) -> None:
+    tokenizer = trained(normalization)
+    offsets = tokenizer.offsets(text)
+    edges = [0, *(edge for pair in offsets for edge in pair), len(text)]
+    assert edges == sorted(edges)
+    assert edges[2:-2:2] == edges[3:-2:2], "a range ends where the next one begins"
+    assert len(offsets) == len(tokenizer.encode([text])[0])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from seq2seq.report.curve import draw_curve
 from seq2seq.report.heatmaps import draw_heatmaps, heatmap
 from seq2seq.report.summary import print_summary
 
@@ -62,25 +61,7 @@ def test_a_heatmap_shows_the_weights_with_their_tokens():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["x", "</s>"]
 
 
-def test_a_curve_over_different_test_sets_is_refused(tmp_path):
-    other = SCORES | {"by_source_length": [{"from": 1, "to": 30, "n": 30, "bleu": 50.0}]}
-    with pytest.raises(ValueError, match="not tested on the same sentences"):
-        draw_curve([SCORES, other], tmp_path / "curve.png")
-
-
-def test_the_command_draws_the_curve_and_names_a_folder_without_scores(run, tmp_path):
-    def curve(*folders):
-        arguments = [sys.executable, "-m", "seq2seq.report.curve", *map(str, folders), "--out", str(tmp_path / "c.svg")]
-        return subprocess.run(arguments, capture_output=True, text=True)
-
-    assert curve(run).returncode == 0
-    assert "corpus BLEU" in (tmp_path / "c.svg").read_text() or (tmp_path / "c.svg").stat().st_size > 1000
-    failed = curve(run, tmp_path / "none")
-    assert failed.returncode == 2
-    assert "no scores.json in" in failed.stderr
-
-
 def test_reports_need_no_torch(run):
-    modules = "seq2seq.report.curve, seq2seq.report.heatmaps, seq2seq.report.summary"
+    modules = "seq2seq.report.compare, seq2seq.report.heatmaps, seq2seq.report.summary"
     code = f"import {modules}, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
 from seq2seq.types import Attended, Bound, Builder, Memory
 
@@ -24,11 +25,9 @@ class Attention(nn.Module):
 
     def __init__(self, query_size: int, memory_size: int, dropout: float = 0.0):
         super().__init__()
-        if not 0 <= dropout < 1:
-            raise ConfigError(f"attention.dropout must be at least 0 and below 1, found {dropout}")
         self.query_size = query_size
         self.memory_size = memory_size
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def bind(self, memory: Memory) -> Bound:
         """Everything that depends on the memory alone, computed once per batch."""

@@ -78,6 +78,7 @@ def bench_train(options: argparse.Namespace) -> None:
 
 def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], "list[Batch]", object]:
     """Whole training steps on ``count`` batches spread over the first epoch, without a Trainer around them."""
+    import torch
     from hydra.utils import instantiate
     from lightning import seed_everything
     from omegaconf import OmegaConf
@@ -101,6 +102,7 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
         instantiate(config.scheduler),
         config.label_smoothing,
     )
+    torch.set_float32_matmul_precision(config.matmul_precision)
     optimizer = task.build_optimizer(model.parameters())
     epoch = list(data.train_dataloader())
     batches = [epoch[place] for place in sample_ids(len(epoch), count)]

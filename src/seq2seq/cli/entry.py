@@ -1,20 +1,21 @@
 """How a command starts: Hydra composes the config, and a user's mistake ends as one message instead of a traceback."""
 
+import functools
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, InstantiationException
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.cli import settings
-from seq2seq.errors import ConfigError, UserError
+from seq2seq.cli.messages import user_message
+from seq2seq.cli.sweep import Cells, cell_name
+from seq2seq.errors import ConfigError
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 RUNS = Path("runs")
@@ -31,9 +32,9 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
     register_resolvers()
 
     def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
-        command = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)(
-            task
-        )
+        cells = Cells(task)
+        hydra_main = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)
+        command = hydra_main(functools.wraps(task)(lambda config: cells(config)))
 
         def main() -> None:
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
@@ -52,6 +53,10 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
                 else:
                     print(f"error: {message}", file=sys.stderr)
                 sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+            if cells.failed:
+                failed = ", ".join(folder.name for folder in cells.failed)
+                print(f"error: {len(cells.failed)} of {cells.count} cells failed: {failed}", file=sys.stderr)
+                sys.exit(1)
 
         return main
 
@@ -60,35 +65,8 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
 
 def register_resolvers() -> None:
     """Makes known what the config files write as ``${run_folder:...}`` and the like."""
-    for resolver in (run_folder, last_run_or_new, name_of):
+    for resolver in (run_folder, last_run_or_new, name_of, cell_name, fused):
         OmegaConf.register_new_resolver(resolver.__name__, resolver, replace=True)
-
-
-def user_message(error: BaseException) -> str | None:
-    """What to tell the user, or None if it is a fault of the program, which deserves its traceback."""
-    if isinstance(error, KeyboardInterrupt):
-        return "interrupted"
-    chain = list(_causes(error))
-    for cause in chain:
-        if isinstance(cause, UserError):
-            return str(cause)
-    if isinstance(error, InstantiationException) and not _is_wrong_call(chain[1:]):
-        return None
-    if isinstance(error, HydraException | OmegaConfBaseException):
-        texts = [str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException)]
-        return "\n".join(
-            text for place, text in enumerate(texts) if not any(text in earlier for earlier in texts[:place])
-        )
-    return None
-
-
-def _is_wrong_call(causes: list[BaseException]) -> bool:
-    """True if Hydra could not build a part because it was named or called wrongly, not because it failed within."""
-    return all(
-        isinstance(cause, ImportError | HydraException | OmegaConfBaseException)
-        or (isinstance(cause, TypeError) and "argument" in str(cause))
-        for cause in causes
-    )
 
 
 def run_folder(wanted: str, resume: str | None) -> str:
@@ -120,15 +98,11 @@ def last_run_or_new(resume: str | None) -> str:
     return str(RUNS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
 
 
+def fused(precision: str) -> bool:
+    """Whether the optimizer runs as one kernel: not under mixed precision, where Lightning then clips no gradients."""
+    return "mixed" not in str(precision)
+
+
 def name_of(group: str) -> str:
     """The name of the config chosen for a group, such as ``scaled`` for ``attention``."""
     return str(HydraConfig.get().runtime.choices[group])
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = error
-    seen: set[int] = set()
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        yield current
-        current = current.__cause__ or current.__context__

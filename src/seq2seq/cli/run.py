@@ -14,6 +14,7 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.cli.sweep import in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.recipe import build
@@ -35,18 +36,22 @@ class Run(NamedTuple):
     def fit(self) -> None:
         """Trains, from the beginning or from the checkpoint to resume."""
         self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+        early = self.trainer.early_stopping_callback
+        if self.trainer.is_global_zero and early is not None and early.stopped_epoch:
+            print(f"stopped early after epoch {early.stopped_epoch + 1}: {early.monitor} no longer rose")
 
     def test(self) -> None:
-        """Scores the best weights on the test split and writes the results into the run folder."""
-        best = self.trainer.checkpoint_callback.best_model_path
+        """Scores the best weights on the test split, the last ones if none were kept; the results go to the run folder."""
+        best = getattr(self.trainer.checkpoint_callback, "best_model_path", None) or None
         self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
 
     def show(self) -> float:
-        """Draws and prints the results. Returns the best validation BLEU."""
+        """Draws and prints the results. Returns the best validation BLEU, not a number if none was kept."""
         if self.trainer.is_global_zero:
             draw_heatmaps(self.folder)
             print_summary(self.folder)
-        return float(self.trainer.checkpoint_callback.best_model_score)
+        score = getattr(self.trainer.checkpoint_callback, "best_model_score", None)
+        return float("nan") if score is None else float(score)
 
 
 def assemble(config: DictConfig) -> Run:
@@ -55,12 +60,7 @@ def assemble(config: DictConfig) -> Run:
     Raises:
         UserError: something in the config, the corpus or the checkpoint to resume does not fit.
     """
-    # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
-    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
-    # That a resumed run finds its own checkpoints is no news.
-    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-    # Lightning's log would say everything twice, once by its own handler and once by Hydra's.
-    logging.getLogger("lightning.pytorch").propagate = False
+    _quieten()
     folder = Path(HydraConfig.get().runtime.output_dir)
     resume = _checkpoint_to_resume(config.resume, folder)
     seed_everything(config.seed, workers=True, verbose=False)
@@ -91,10 +91,25 @@ def assemble(config: DictConfig) -> Run:
     return Run(folder, data, task, trainer, resume)
 
 
+def _quieten() -> None:
+    """Leaves out what the libraries say of themselves and a user can do nothing about."""
+    # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
+    warnings.filterwarnings("ignore", message=".*does not have many workers.*")
+    # That a resumed run finds its own checkpoints is no news.
+    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+    # Between versions of Lightning and torch.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
+    # Devices found, tips, what is loaded next; warnings still come through.
+    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.WARNING)
+    logging.getLogger("lightning.pytorch").propagate = False
+
+
 def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
+    last = folder / "checkpoints" / "last.ckpt"
     if resume is None:
-        return None
-    path = folder / "checkpoints" / "last.ckpt" if resume == "last" else Path(resume)
+        # A sweep that is started again goes on inside the cell where it was stopped.
+        return last if in_sweep() and last.is_file() else None
+    path = last if resume == "last" else Path(resume)
     read(path)
     return path
 

@@ -30,6 +30,7 @@ class Settings:
     max_sentences: int | None = None
     max_tokens: int | None = None
     max_length: int | None = None
+    matmul_precision: str = MISSING
     data: Any = MISSING
     datamodule: Any = MISSING
     attention: Any = MISSING

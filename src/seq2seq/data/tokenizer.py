@@ -16,6 +16,8 @@ Normalization = Literal["nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf", "identity"
 _CONTROL = frozenset((PAD, BOS, EOS))
 _SMALLEST = 5
 """The four control symbols and one piece of text."""
+_SPACE = "\u2581"
+"""How SentencePiece writes a space."""
 
 
 class Tokenizer:
@@ -98,6 +100,19 @@ class Tokenizer:
     def decode(self, ids: list[list[int]]) -> list[str]:
         """The text of every list of ids, without ``PAD``, ``BOS`` and ``EOS``; ``UNK`` reads as a double question mark."""
         return self._processor.decode([[i for i in row if i not in _CONTROL] for row in ids]) if ids else []
+
+    def offsets(self, text: str) -> list[tuple[int, int]]:
+        """For every id that ``encode`` gives to ``text``, the half-open range of characters of ``text`` that it stands for.
+
+        Ranges follow one another without overlap, also where normalisation changed the text: one id of a character that
+        became two has an empty range. White space before a word is in the word's range; a range is empty as well for the
+        space that is imagined before the first word.
+        """
+        return self._processor.encode(text, out_type="offset_mapping")["offsets"]
+
+    def normalised(self, text: str) -> str:
+        """The text as it is before it is cut into pieces: what decoding gives back if no character is unknown."""
+        return self._processor.normalize(text).replace(_SPACE, " ").strip(" ")
 
     def pieces(self, ids: list[int]) -> list[str]:
         """The written form of every id, control symbols as ``<pad> <unk> <s> </s>``."""

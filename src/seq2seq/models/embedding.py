@@ -7,6 +7,7 @@ Source of word dropout: Gal & Ghahramani 2016, arXiv:1512.05287, section 4.2; fo
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from seq2seq.dropout import Dropout
 from seq2seq.types import PAD
 
 
@@ -27,12 +28,11 @@ class TokenEmbedding(nn.Module):
         self.scale = size**0.5
         nn.init.normal_(self.table.weight, std=1 / self.scale)
         nn.init.zeros_(self.table.weight[PAD].detach())
-        self.dropout = nn.Dropout(dropout)
-        self.word_dropout = nn.Dropout(word_dropout)
+        self.dropout = Dropout(dropout)
+        self.word_dropout = Dropout(word_dropout)
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
         embedded = self.dropout(self.scale * self.table(tokens))
-        if self.training and self.word_dropout.p > 0:
-            keep = self.word_dropout(embedded.new_ones(*tokens.shape, 1))  # [B, T, 1]
-            embedded = embedded * keep
+        if self.training and self.word_dropout.dropped:
+            embedded = embedded * self.word_dropout.mask(embedded[..., :1])  # [B, T, 1]
         return embedded

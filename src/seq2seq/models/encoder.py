@@ -1,11 +1,16 @@
-"""The encoder: a bidirectional recurrent network over the source.
+"""The encoder: a recurrent network over the source, in both directions or in one.
 
-Source: Bahdanau et al. 2014, arXiv:1409.0473, section 3.2 (annotations from both directions, side by side).
+Sources: Bahdanau et al. 2014, arXiv:1409.0473, section 3.2 (annotations from both directions, side by side); Sutskever et
+al. 2014, arXiv:1409.3215, section 3.3 (one direction, over the reversed source).
+Differs: rows are not packed. Batches are bucketed, so that little is padded, and steps of one and the same shape run
+faster than packed ones, whose batch shrinks from step to step.
 """
 
-from jaxtyping import Bool, Float
+import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.types import Memory
@@ -17,18 +22,63 @@ class RecurrentEncoder(nn.Module):
     Args:
         input_size: ``E``, told by the embedding.
         cell: ``gru`` or ``lstm``.
-        hidden_size: ``C``, size of a memory state and of the fixed vector; each direction has half of it.
+        hidden_size: ``C``, size of a memory state and of the fixed vector; two directions have half of it each.
         layers: ``L``.
         dropout: between layers.
+        bidirectional: False reads forwards only.
+        reverse: reads the tokens before ``EOS`` from the last to the first. The memory keeps the source's order.
     """
 
-    def __init__(self, input_size: int, cell: str, hidden_size: int, layers: int = 1, dropout: float = 0.0):
+    def __init__(
+        self,
+        input_size: int,
+        cell: str,
+        hidden_size: int,
+        layers: int = 1,
+        dropout: float = 0.0,
+        bidirectional: bool = True,
+        reverse: bool = False,
+    ):
         super().__init__()
-        if hidden_size < 2 or hidden_size % 2:
+        directions = 2 if bidirectional else 1
+        if hidden_size < directions or hidden_size % directions:
             raise ConfigError(f"hidden_size is shared by two directions and must be even, found {hidden_size}")
         self.memory_size = hidden_size
-        self.recurrent = Recurrent(cell, input_size, hidden_size // 2, layers, dropout, bidirectional=True)
+        self.reverse = reverse
+        size = hidden_size // directions
+        self.directions = nn.ModuleList(
+            nn.ModuleList(
+                Recurrent(cell, hidden_size if layer else input_size, size, layers=1) for layer in range(layers)
+            )
+            for _ in range(directions)
+        )
+        self.dropout = Dropout(dropout)
 
     def forward(self, embedded: Float[Tensor, "B S E"], is_token: Bool[Tensor, "B S"]) -> Memory:
-        states, final = self.recurrent.read(embedded, is_token.sum(dim=1))
-        return Memory(states, is_token, final)
+        lengths = is_token.sum(dim=1)
+        if self.reverse:
+            # ``EOS`` keeps its place, as the sign that the source is over.
+            embedded = _turned(embedded, lengths - 1)
+        states = embedded
+        for layer, stacks in enumerate(zip(*self.directions, strict=True)):
+            inputs = self.dropout(states) if layer else states
+            outputs = [stacks[0].read(inputs)]
+            if len(stacks) == 2:
+                # Turned by each row's own length, padding comes last for either direction and no state passes through it.
+                outputs.append(_turned(stacks[1].read(_turned(inputs, lengths)), lengths))
+            states = torch.cat(outputs, dim=-1) if len(outputs) == 2 else outputs[0]  # [B, S, C]
+        size = stacks[0].hidden_size
+        rows = torch.arange(len(lengths), device=lengths.device)
+        # Read last: the last token forwards, the first one backwards.
+        final = torch.cat((states[rows, lengths - 1, :size], states[:, 0, size:]), dim=-1)  # [B, C]
+        if self.reverse:
+            states = _turned(states, lengths - 1)
+        return Memory(states * is_token.unsqueeze(-1), is_token, final)
+
+
+def _turned(inputs: Float[Tensor, "B S N"], counts: Int[Tensor, "B"]) -> Float[Tensor, "B S N"]:
+    """The first ``counts`` entries of each row in reversed order, the others where they were. Its own inverse."""
+    places = torch.arange(inputs.shape[1], device=inputs.device).expand(len(counts), -1)  # [B, S]
+    last = (counts - 1).unsqueeze(1)
+    order = torch.where(places <= last, last - places, places)
+    return inputs.gather(1, order.unsqueeze(-1).expand_as(inputs))

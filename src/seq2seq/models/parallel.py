@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from seq2seq.attention.base import build_attention
+from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
 from seq2seq.models.bridge import Bridge
 from seq2seq.models.decoder import Decoder
@@ -53,7 +54,7 @@ class ParallelDecoder(Decoder):
         self.upper = Recurrent(cell, hidden_size + memory_size, hidden_size, layers - 1, dropout)
         self.bridges = nn.ModuleList(Bridge(memory_size, stack) for stack in (self.bottom, self.upper))
         self.readout = nn.Linear(hidden_size + memory_size, embedding_size)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def start(self, memory: Memory) -> State:
         return State(tuple(bridge(memory.final) for bridge in self.bridges), self.attention.bind(memory))

@@ -5,9 +5,8 @@ Gers et al. 2000.
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.errors import ConfigError
 
@@ -20,10 +19,9 @@ class Recurrent(nn.Module):
     Args:
         cell: ``gru`` or ``lstm``.
         input_size: size of what the first layer reads.
-        hidden_size: ``D``, size of one layer's output in one direction.
+        hidden_size: ``D``, size of one layer's output.
         layers: ``L``.
         dropout: between layers.
-        bidirectional: a second stack reads backwards; outputs are twice as wide.
 
     Attributes:
         state_size: ``W``: ``D``, or ``2 D`` for an LSTM, whose hidden state and cell stand side by side.
@@ -36,7 +34,6 @@ class Recurrent(nn.Module):
         hidden_size: int,
         layers: int,
         dropout: float = 0.0,
-        bidirectional: bool = False,
     ):
         super().__init__()
         if cell not in CELLS:
@@ -47,6 +44,8 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.parts = 2 if cell == "lstm" else 1
         self.state_size = self.parts * hidden_size
+        if not 0 <= dropout < 1:
+            raise ConfigError(f"a dropout must be at least 0 and below 1, found {dropout}")
         self.rnn = CELLS[cell](
             input_size,
             hidden_size,
@@ -54,7 +53,6 @@ class Recurrent(nn.Module):
             batch_first=True,
             # torch warns where there is no gap between layers to drop out in
             dropout=dropout if layers > 1 else 0.0,
-            bidirectional=bidirectional,
         )
         for name, parameter in self.rnn.named_parameters():
             if name.startswith("weight_hh"):
@@ -74,18 +72,6 @@ class Recurrent(nn.Module):
             last = torch.cat(last, dim=-1)
         return outputs, last.transpose(0, 1)
 
-    def read(
-        self, inputs: Float[Tensor, "B S I"], lengths: Int[Tensor, "B"]
-    ) -> tuple[Float[Tensor, "B S C"], Float[Tensor, "B C"]]:
-        """Reads whole sequences of the given lengths from a zero state.
-
-        Returns:
-            The top layer's outputs, zero beyond a sequence's end, and its last output in every direction, side by side.
-        """
-        # Lengths decide the schedule of a packed run and so are wanted on the CPU by torch.
-        packed = pack_padded_sequence(inputs, lengths.cpu(), batch_first=True, enforce_sorted=False)
-        outputs, last = self.rnn(packed)
-        hidden = last[0] if self.parts == 2 else last  # [L * directions, B, D]
-        directions = 2 if self.rnn.bidirectional else 1
-        states, _ = pad_packed_sequence(outputs, batch_first=True, total_length=inputs.shape[1])
-        return states, torch.cat(tuple(hidden[-directions:]), dim=-1)
+    def read(self, inputs: Float[Tensor, "B S I"]) -> Float[Tensor, "B S D"]:
+        """Outputs of the top layer at every position, from a zero state."""
+        return self.rnn(inputs)[0]

@@ -53,7 +53,7 @@ def limit_of(model: Seq2Seq, batch: Batch) -> Work:
     tokens = int((batch.targets != PAD).sum())
     memory_size, hidden_size = encoder.memory_size, decoder.bottom.hidden_size
     parts = [
-        _recurrent(encoder.recurrent, rows, source_length, device),
+        *(_recurrent(stack, rows, source_length, device) for stacks in encoder.directions for stack in stacks),
         _recurrent(decoder.bottom, rows, target_length, device),
         _recurrent(decoder.upper, rows, target_length, device),
         _product(rows * target_length, decoder.readout, device),

@@ -4,12 +4,16 @@ import time
 from typing import Any
 
 from lightning import Callback, LightningModule, Trainer
+from lightning.pytorch.trainer.states import TrainerFn
 
 from seq2seq.types import PAD, Batch
 
 
 class Clock(Callback):
-    """Counts seconds and target tokens, also over a resumed training, and logs ``train/tokens_per_s``.
+    """Counts seconds and target tokens, also over a resumed training.
+
+    Logs ``train/tokens_per_s`` while training, and with every validation, beside its scores, ``train/tokens_seen``, target
+    tokens of all ranks since the beginning, and ``train/minutes``, wall time since then.
 
     Attributes:
         seconds: wall time from the start of fitting to its end, validation included.
@@ -45,6 +49,12 @@ class Clock(Callback):
             seconds, tokens = self.step_seconds - self._logged_seconds, self.tokens - self._logged_tokens
             self._logged_seconds, self._logged_tokens = self.step_seconds, self.tokens
             pl_module.log("train/tokens_per_s", float(tokens) / max(seconds, 1e-9), prog_bar=True)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == TrainerFn.FITTING:
+            self._stop_watch()
+            pl_module.log("train/tokens_seen", float(self.tokens), reduce_fx="sum", sync_dist=True)
+            pl_module.log("train/minutes", self.seconds / 60, sync_dist=True)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         # A validation inside an epoch is no training time.

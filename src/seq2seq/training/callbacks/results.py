@@ -1,29 +1,37 @@
 """The test's results as files of the run folder: hypotheses, scores, attention weights."""
 
 import json
-import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-import torch.distributed
 from lightning import Callback, LightningModule, Trainer
 
 from seq2seq.data.store import Store
 from seq2seq.metrics.by_length import bleu_by_source_length
 from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
 from seq2seq.training.callbacks.clock import Clock
-from seq2seq.training.task import Translated, sample_ids
+from seq2seq.training.callbacks.probing import Probing
+from seq2seq.training.environment import environment
+from seq2seq.training.files import write_arrays, write_text
+from seq2seq.training.ranks import merged
+from seq2seq.training.selection import spread_over_lengths
+from seq2seq.training.task import Translated
 from seq2seq.types import Batch, Hypothesis
 
 EOS_LABEL = "</s>"
 LINE_BREAKERS = re.compile(r"[\t\n\r]")
 
+Kind = TypeVar("Kind", bound=Callback)
+
 
 class Results(Callback):
-    """Writes ``hypotheses.tsv``, ``scores.json`` and ``attention.npz`` after the test.
+    """Writes ``hypotheses.tsv``, ``attention.npz`` and, last of all, ``scores.json`` after the test.
+
+    Sentences go by their row in the corpus. ``scores.json`` also says how training went, if the trainer has a ``Clock``, and
+    what ``Probing`` found, null without it.
 
     Args:
         folder: the run folder.
@@ -42,9 +50,7 @@ class Results(Callback):
         self._wanted: frozenset[int] = frozenset()
 
     def on_test_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        lengths = trainer.datamodule.store.split("test").lengths[:, 0]
-        by_length = np.argsort(lengths, kind="stable")
-        self._wanted = frozenset(int(by_length[place]) for place in sample_ids(len(lengths), self.sentences))
+        self._wanted = spread_over_lengths(trainer.datamodule.store.split("test").lengths[:, 0], self.sentences)
         self._rows, self._weights = {}, {}
 
     def on_test_batch_end(
@@ -62,7 +68,7 @@ class Results(Callback):
                 self._weights[sentence] = hypothesis
 
     def on_test_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        rows, weights = _merged(self._rows), _merged(self._weights)
+        rows, weights = merged(self._rows), merged(self._weights)
         if not trainer.is_global_zero:
             return
         store = trainer.datamodule.store
@@ -75,7 +81,7 @@ class Results(Callback):
         self._write_attention(store, weights)
 
         tokenizer = bleu_tokenizer(trainer.datamodule.corpus.target)
-        clock = next((callback for callback in trainer.callbacks if isinstance(callback, Clock)), Clock())
+        clock, probing = _callback(trainer, Clock) or Clock(), _callback(trainer, Probing)
         bins = bleu_by_source_length(sources, hypotheses, references, tokenizer, self.bins)
         scores = self.facts | corpus_scores(hypotheses, references, tokenizer)._asdict()
         scores |= {
@@ -90,42 +96,35 @@ class Results(Callback):
             "train_tokens_per_s": clock.tokens_per_s * trainer.world_size,
             "best_valid_bleu": _best_score(trainer),
             "pairs": {split: counts._asdict() for split, counts in store.counts.items()},
+            "probes": probing.summary if probing else None,
         }
-        write_aside(self.folder / "scores.json", json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
+        scores |= environment(pl_module.device)
+        write_text(self.folder / "scores.json", json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
 
     def _write_attention(self, store: Store, found: Mapping[int, Hypothesis]) -> None:
-        arrays: dict[str, np.ndarray] = {"ids": np.array(sorted(found), dtype=np.int64)}
-        for sentence, hypothesis in found.items():
-            source_ids = store.split("test").batch(np.array([sentence])).source[0].tolist()
+        test = store.split("test")
+        rows = {sentence: test.row(sentence) for sentence in sorted(found)}
+        arrays: dict[str, np.ndarray] = {"ids": np.array(list(rows.values()), dtype=np.int64)}
+        for sentence, row in rows.items():
+            hypothesis = found[sentence]
+            source_ids = test.batch(np.array([sentence])).source[0].tolist()
             source = store.tokenizers.source.pieces(source_ids[:-1])
             target = store.tokenizers.target.pieces(hypothesis.tokens)
             ends = [] if hypothesis.truncated else [EOS_LABEL]
-            arrays[f"weights_{sentence}"] = hypothesis.weights.numpy()
-            arrays[f"source_{sentence}"] = np.array([*source, EOS_LABEL], dtype=np.str_)
-            arrays[f"target_{sentence}"] = np.array([*target, *ends], dtype=np.str_)
-        np.savez_compressed(self.folder / "attention.npz", **arrays)
-
-
-def write_aside(path: Path, text: str) -> None:
-    """Writes a file so that no reader ever sees half of it."""
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(text, encoding="utf-8")
-    aside.replace(path)
+            arrays[f"weights_{row}"] = hypothesis.weights.numpy()
+            arrays[f"source_{row}"] = np.array([*source, EOS_LABEL], dtype=np.str_)
+            arrays[f"target_{row}"] = np.array([*target, *ends], dtype=np.str_)
+        write_arrays(self.folder / "attention.npz", arrays)
 
 
 def _write_tsv(path: Path, header: tuple[str, ...], rows: Any) -> None:
     # A tab or a line end inside a sentence would shift what follows; no score sees which white space it was.
     lines = ["\t".join(LINE_BREAKERS.sub(" ", str(cell)) for cell in row) for row in (header, *rows)]
-    write_aside(path, "\n".join(lines) + "\n")
+    write_text(path, "\n".join(lines) + "\n")
 
 
-def _merged(part: dict) -> dict:
-    """The entries of all ranks."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return part
-    parts: list[dict] = [{} for _ in range(torch.distributed.get_world_size())]
-    torch.distributed.all_gather_object(parts, part)
-    return {key: value for piece in parts for key, value in piece.items()}
+def _callback(trainer: Trainer, kind: type[Kind]) -> Kind | None:
+    return next((callback for callback in trainer.callbacks if isinstance(callback, kind)), None)
 
 
 def _best_score(trainer: Trainer) -> float | None:

@@ -1,0 +1,44 @@
+"""What to print when something went wrong: a sentence for the user, or the traceback of a fault of the program."""
+
+from collections.abc import Iterator
+
+from hydra.errors import HydraException, InstantiationException
+from omegaconf.errors import OmegaConfBaseException
+
+from seq2seq.errors import UserError
+
+
+def user_message(error: BaseException) -> str | None:
+    """What to tell the user, or None if it is a fault of the program, which deserves its traceback."""
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    chain = list(_causes(error))
+    for cause in chain:
+        if isinstance(cause, UserError):
+            return str(cause)
+    if isinstance(error, InstantiationException) and not _is_wrong_call(chain[1:]):
+        return None
+    if isinstance(error, HydraException | OmegaConfBaseException):
+        texts = [str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException)]
+        return "\n".join(
+            text for place, text in enumerate(texts) if not any(text in earlier for earlier in texts[:place])
+        )
+    return None
+
+
+def _is_wrong_call(causes: list[BaseException]) -> bool:
+    """True if Hydra could not build a part because it was named or called wrongly, not because it failed within."""
+    return all(
+        isinstance(cause, ImportError | HydraException | OmegaConfBaseException)
+        or (isinstance(cause, TypeError) and "argument" in str(cause))
+        for cause in causes
+    )
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    current: BaseException | None = error
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__

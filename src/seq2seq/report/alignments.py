@@ -1,0 +1,69 @@
+"""Where attention looks: alignment error rate, entropy and coverage, and the weights of single sentences."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from seq2seq.report.grid import Grid
+from seq2seq.report.systems import System
+from seq2seq.report.table import spread
+
+PER_MILLE = 1000
+
+
+def error_rate(probe: Mapping[str, np.ndarray]) -> float | None:
+    """Alignment error rate, 0 to 1: ``1 - 2 found / (predicted + true)``; None without a true alignment or any weights.
+
+    Source: Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", J03-1002, section 5, with all
+    true links sure.
+    """
+    found, predicted, true = (int(probe[f"alignment_{name}"].sum()) for name in ("found", "predicted", "true"))
+    return None if predicted == 0 or true == 0 else 1 - 2 * found / (predicted + true)
+
+
+def alignment_grid(systems: Sequence[System]) -> Grid:
+    """One row a system that was probed, over its seeds; an empty cell where it has no weights or the corpus no items."""
+    rows = []
+    for system in systems:
+        probes = system.probes()
+        if probes:
+            rates = [error_rate(probe) for probe in probes]
+            entropies = [_mean(probe["entropy"]) for probe in probes]
+            coverages = [_mean(probe["coverage"]) for probe in probes]
+            rows.append([system.name, str(len(probes)), _text(rates), _text(entropies), _text(coverages)])
+    headers = ["system", "seeds", "alignment error rate", "entropy (nats)", "coverage"]
+    return Grid("alignment", "Alignment (mean ± standard deviation over seeds)", headers, rows)
+
+
+def sentences(systems: Sequence[System]) -> dict[str, Any]:
+    """Weights to look at, ready for JSON: of each system's first run, in thousandths, with the texts around them."""
+    runs = {system.name: system.runs[0] for system in systems}
+    first = next(iter(runs.values()))
+    kept = sorted({sentence for run in runs.values() for sentence in run.weights})
+    place = {sentence: at for at, sentence in enumerate(first.ids)}
+    found = []
+    for sentence in sorted((each for each in kept if each in place), key=lambda each: len(first.sources[place[each]])):
+        at = place[sentence]
+        views = {}
+        for name, run in runs.items():
+            view: dict[str, Any] = {"seed": run.seed, "hypothesis": run.hypotheses[at]}
+            if sentence in run.weights:
+                weights, source, target = run.weights[sentence]
+                view |= {"source": source, "target": target}
+                # An attention that looks at no single token has nothing but zeros to show.
+                if weights.any():
+                    view["weights"] = np.rint(weights * PER_MILLE).astype(int).tolist()
+            views[name] = view
+        found.append({"id": sentence, "source": first.sources[at], "reference": first.references[at], "views": views})
+    return {"systems": list(runs), "sentences": found}
+
+
+def _mean(values: np.ndarray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _text(values: Sequence[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    return spread(known).text(3) if known else ""

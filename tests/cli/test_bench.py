@@ -1,0 +1,54 @@
+"""The bench's command: a table, then one line of JSON that adds up."""
+
+import json
+
+import pytest
+import torch
+
+from seq2seq.cli.bench import main
+from tests.cli.conftest import SMALL
+from tests.tiny import CONF
+
+
+@pytest.fixture
+def bench(capsys, tmp_path):
+    def run(*arguments):
+        threads = torch.get_num_threads()
+        precision = torch.get_float32_matmul_precision()
+        overrides = [setting for setting in SMALL if not setting.startswith("debug")]
+        try:
+            main(["train", *overrides, "hidden_size=16", f"cache_dir={tmp_path}", f"--conf={CONF}", *arguments])
+        finally:
+            torch.set_num_threads(threads)
+            torch.set_float32_matmul_precision(precision)
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_prints_a_table_and_one_line_of_json(bench):
+    out = bench("--batches=2", "--repetitions=2", "--threads=1", "--attention=none,additive")
+    assert "% of limit" in out
+    found = json.loads(out.strip().splitlines()[-1])
+    assert (found["bench"], found["threads"]) == ("train", 1)
+    assert [row["attention"] for row in found["rows"]] == ["none", "additive"]
+    for row in found["rows"]:
+        low, high = row["percent_of_limit_range"]
+        assert 0 < low <= row["percent_of_limit"] <= high
+        assert row["percent_of_limit"] == pytest.approx(100 * row["tokens_per_s"] / row["limit_tokens_per_s"], rel=0.5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--attention=typo"], "Could not find 'attention/typo'"),
+        (["--batches=0"], "must be at least 1"),
+        (["--conf=nowhere"], "holds no train.yaml"),
+        (["hiden_size=3"], "hiden_size"),
+    ],
+)
+def test_what_does_not_fit_is_one_message(bench, arguments, words):
+    with pytest.raises(SystemExit) as end:
+        bench(*arguments)
+    assert str(end.value.code).startswith("error: ")
+    assert words in end.value.code
