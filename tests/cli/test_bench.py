@@ -17,7 +17,9 @@ def bench(capsys, tmp_path):
         precision = torch.get_float32_matmul_precision()
         overrides = [setting for setting in SMALL if not setting.startswith("debug")]
         try:
-            main(["train", *overrides, "hidden_size=16", f"cache_dir={tmp_path}", f"--conf={CONF}", *arguments])
+            settings = [argument for argument in arguments if not argument.startswith("-")]
+            flags = [argument for argument in arguments if argument.startswith("-")]
+            main(["train", *overrides, "hidden_size=16", f"cache_dir={tmp_path}", *settings, f"--conf={CONF}", *flags])
         finally:
             torch.set_num_threads(threads)
             torch.set_float32_matmul_precision(precision)

@@ -128,7 +128,7 @@ def test_a_sweep_gives_each_cell_a_folder(command):
         ("cell=lstm", "tying=none", "tokenizer=unigram", "tokenizer.joint=false"),
         ("scheduler=linear", "max_tokens=null"),
         ("scheduler=constant", "max_sentences=null", "max_tokens=500"),
-        ("data.source=fr", "data.target=ja"),
+        ("data.source=fr", "data.target=ja", "vocabulary_size=400"),
         ("callbacks.best=null", "callbacks.last=null"),
         ("model.encoder.bidirectional=false", "model.encoder.reverse=true", "encoder_layers=2"),
         ("attention=none", "attention.every_step=false"),

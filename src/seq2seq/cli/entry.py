@@ -32,11 +32,11 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
     register_resolvers()
 
     def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
-        cells = Cells(task)
         hydra_main = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)
-        command = hydra_main(functools.wraps(task)(lambda config: cells(config)))
 
         def main() -> None:
+            cells = Cells(task)
+            command = hydra_main(functools.wraps(task)(lambda config: cells(config)))
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
             # Without it Hydra prints exceptions and exits by itself; here they have to come through.
             os.environ[FULL_ERROR] = "1"
