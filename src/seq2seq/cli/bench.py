@@ -120,10 +120,15 @@ def _compose(options: argparse.Namespace, overrides: list[str]) -> "DictConfig":
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
+    from seq2seq.cli import settings
+    from seq2seq.cli.entry import register_resolvers
+
     if not (options.conf / "train.yaml").is_file():
         raise ConfigError(
             f"--conf {options.conf} holds no train.yaml: run this in the project's folder, or name its conf"
         )
+    settings.register()
+    register_resolvers()
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(options.conf.resolve()), version_base="1.3"):
