@@ -26,8 +26,7 @@ class Dropout(nn.Module):
 
     def __init__(self, rate: float):
         super().__init__()
-        if not 0 <= rate < 1:
-            raise ConfigError(f"a dropout must be at least 0 and below 1, found {rate}")
+        check_rate(rate)
         self.dropped = min(round(rate * STEPS), STEPS - 1)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -42,3 +41,13 @@ class Dropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"rate={self.dropped / STEPS:.4g}"
+
+
+def check_rate(rate: float) -> None:
+    """Refuses what is no probability of a zero.
+
+    Raises:
+        ConfigError: the rate is below 0, or 1 or more.
+    """
+    if not 0 <= rate < 1:
+        raise ConfigError(f"a dropout must be at least 0 and below 1, found {rate}")

@@ -85,7 +85,8 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
     from torch.nn.utils import clip_grad_norm_
 
     from seq2seq.models.recipe import build
-    from seq2seq.training.task import Translation, sample_ids
+    from seq2seq.training.selection import sample_ids
+    from seq2seq.training.task import Translation
 
     seed_everything(config.seed, verbose=False)
     data = instantiate(config.datamodule)

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from seq2seq.dropout import check_rate
 from seq2seq.errors import ConfigError
 
 CELLS: dict[str, type[nn.RNNBase]] = {"gru": nn.GRU, "lstm": nn.LSTM}
@@ -44,8 +45,7 @@ class Recurrent(nn.Module):
         self.layers = layers
         self.parts = 2 if cell == "lstm" else 1
         self.state_size = self.parts * hidden_size
-        if not 0 <= dropout < 1:
-            raise ConfigError(f"a dropout must be at least 0 and below 1, found {dropout}")
+        check_rate(dropout)
         self.rnn = CELLS[cell](
             input_size,
             hidden_size,

@@ -1,9 +1,14 @@
 """Which sentences are looked at more closely than the others."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Int
 
-from seq2seq.training.task import sample_ids
+
+def sample_ids(count: int, wanted: int) -> Sequence[int]:
+    """``wanted`` positions spread evenly over ``count``."""
+    return sorted({round(place * (count - 1) / max(wanted - 1, 1)) for place in range(min(wanted, count))})
 
 
 def spread_over_lengths(lengths: Int[np.ndarray, "N"], wanted: int) -> frozenset[int]:

@@ -1,6 +1,6 @@
 """The Lightning module: what is minimised, what is measured, what a checkpoint holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
@@ -134,8 +134,3 @@ class Translation(LightningModule):
         targets: Int[Tensor, N] = batch.targets.flatten().index_select(0, places)
         logits = self.model.output(features)  # [N, V]
         return F.cross_entropy(logits, targets, reduction="sum", label_smoothing=label_smoothing), targets.numel()
-
-
-def sample_ids(count: int, wanted: int) -> Sequence[int]:
-    """``wanted`` positions spread evenly over ``count``."""
-    return sorted({round(place * (count - 1) / max(wanted - 1, 1)) for place in range(min(wanted, count))})

@@ -3,7 +3,8 @@
 from lightning import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_only
 
-from seq2seq.training.task import Translated, sample_ids
+from seq2seq.training.selection import sample_ids
+from seq2seq.training.task import Translated
 from seq2seq.types import Batch
 
 
