@@ -99,3 +99,51 @@ def test_scaled_agrees_with_torch():
         attention.query(queries), attention.key(memory.states), memory.states, attn_mask=memory.is_token.unsqueeze(1)
     )
     torch.testing.assert_close(attention(queries, attention.bind(memory)).context, expected, rtol=1e-12, atol=1e-12)
+
+
+def defined_scores(attention, queries, keys):
+    """The definition, with all pairs of positions in memory."""
+    hidden = torch.tanh(attention.query(queries).unsqueeze(2) + keys.unsqueeze(1))
+    return attention.energy(hidden).squeeze(-1)
+
+
+def additive():
+    torch.manual_seed(0)
+    return AdditiveAttention(query_size=4, memory_size=5, attention_size=6).double()
+
+
+def test_additive_scores_and_gradients_are_those_of_the_definition():
+    attention = additive()
+    queries, keys = torch.randn(3, 4, 4).double().requires_grad_(), torch.randn(3, 5, 6).double().requires_grad_()
+    wanted = [queries, keys, attention.query.weight, attention.energy.weight]
+    weights = torch.randn(3, 4, 5).double()
+    for found, expected in zip(
+        *(
+            [scores, *torch.autograd.grad(scores, wanted, weights)]
+            for scores in (attention.score(queries, keys), defined_scores(attention, queries, keys))
+        ),
+        strict=True,
+    ):
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_additive_scores_stay_finite_and_right_far_from_zero(dtype):
+    """Every pair of +-0.01, 5, 30 and 100, beyond what e^2x can hold; the true score is within rounding."""
+    attention = additive().to(dtype)
+    torch.nn.init.eye_(attention.query.weight)
+    values = torch.tensor([sign * size for size in (0.01, 5.0, 30.0, 100.0) for sign in (1, -1)], dtype=dtype)
+    queries = values[None, :, None].expand(1, 8, 4).clone().requires_grad_()
+    keys = values[None, :, None].expand(1, 8, 6).clone().requires_grad_()
+    scores = attention.score(queries, keys)
+    torch.testing.assert_close(scores, defined_scores(attention, queries, keys), rtol=0, atol=1e-5)
+    assert all(grad.isfinite().all() for grad in torch.autograd.grad(scores.sum(), [queries, keys]))
+
+
+def test_additive_keeps_no_tensor_of_all_pairs_for_the_gradient():
+    attention, kept = additive(), []
+    queries, keys = torch.randn(3, 40, 4).double(), torch.randn(3, 50, 6).double()
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: kept.append(tensor.numel()) or tensor, lambda t: t):
+        attention.score(queries.requires_grad_(), keys)
+    assert kept
+    assert max(kept) == keys.numel()

@@ -2,14 +2,22 @@
 
 Source: Bahdanau et al. 2014, "Neural Machine Translation by Jointly Learning to Align and Translate",
 arXiv:1409.0473, appendix A.1.2.
-Cost: B*T*S*A additions and tanh, against one matrix product for the multiplicative kinds.
+Cost: B*T*S*A multiplications and divisions, against one matrix product for the multiplicative kinds; computed twice in
+training, so that no more than one target position of them is held in memory.
 """
+
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from seq2seq.attention.base import Attention
+
+LARGEST = 40.0
+"""``e^2x`` of it and its inverse are still single-precision numbers."""
 
 
 class AdditiveAttention(Attention):
@@ -30,5 +38,50 @@ class AdditiveAttention(Attention):
         return self.key(states)
 
     def score(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        hidden = torch.tanh(self.query(queries).unsqueeze(2) + keys.unsqueeze(1))  # [B, T, S, A]
-        return self.energy(hidden).squeeze(-1)
+        queries, weight = self.query(queries), self.energy.weight[0]
+        # Sums over all positions of a sentence are too long for half precision.
+        single = torch.promote_types(queries.dtype, torch.float32)
+        return _Scores.apply(queries.to(single), keys.to(single), weight.to(single)).to(queries.dtype)
+
+
+class _Scores(torch.autograd.Function):
+    """``weight . tanh(query + key)``, one target position after the other.
+
+    With ``p = 1 / (1 + e^2(q + k))``, ``tanh(q + k) = 1 - 2 p`` and its slope is ``4 p (1 - p)``; ``e^2q`` and ``e^2k`` are
+    computed once for a position each, which leaves one product and one division for each pair of positions.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
+        # Beyond the clamp the two factors could be infinity and zero, whose product is no number; tanh is flat long before.
+        powers = [(2 * side.clamp(-LARGEST, LARGEST)).exp() for side in (queries, keys)]
+        ctx.save_for_backward(*powers, weight)
+        query_powers, key_powers = powers
+        sums = queries.new_empty(queries.shape[1], *keys.shape[:2])  # [T, B, S]
+        for row, shares in zip(sums, _shares(query_powers, key_powers), strict=True):
+            torch.mv(shares.view(-1, len(weight)), weight, out=row.view(-1))
+        return weight.sum() - 2 * sums.transpose(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query_powers, key_powers, weight = ctx.saved_tensors
+        by_step = grad.transpose(0, 1).contiguous()  # [T, B, S]
+        grad_weight = torch.zeros_like(weight)
+        of_queries = weight.new_empty(len(by_step), len(grad), 1, len(weight))  # [T, B, 1, A]
+        of_keys = torch.zeros_like(key_powers)
+        for step, (row, shares) in enumerate(zip(by_step, _shares(query_powers, key_powers), strict=True)):
+            grad_weight.addmv_(shares.view(-1, len(weight)).t(), row.view(-1))
+            slopes = torch.addcmul(shares, shares, shares, value=-1, out=shares)
+            torch.bmm(row.unsqueeze(1), slopes, out=of_queries[step])
+            of_keys.addcmul_(slopes, row.unsqueeze(-1))
+        scale = 4 * weight
+        return (scale * of_queries.squeeze(2)).transpose(0, 1), scale * of_keys, grad.sum() - 2 * grad_weight
+
+
+def _shares(query_powers: Float[Tensor, "B T A"], key_powers: Float[Tensor, "B S A"]) -> Iterator[Tensor]:
+    """``p`` of every source position, ``[B, S, A]``, for one target position after the other, always in the same memory."""
+    shares = torch.empty_like(key_powers)
+    one = shares.new_ones(())
+    for step in range(query_powers.shape[1]):
+        yield torch.addcmul(one, query_powers[:, step, None], key_powers, out=shares).reciprocal_()

@@ -1,0 +1,28 @@
+"""Freed memory is used again, seen by the pages that the system has to make."""
+
+import platform
+import resource
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import resource, torch
+from seq2seq.cli.memory import keep_freed_memory
+if {call}: assert keep_freed_memory()
+def made(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(2): torch.zeros(2**24)
+before = made()
+for _ in range(10): torch.zeros(2**24)
+print(made() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has this setting")
+@pytest.mark.parametrize("call", [True, False])
+def test_freed_memory_is_used_again(call):
+    program = [sys.executable, "-c", PROGRAM.format(call=call)]
+    pages = int(subprocess.run(program, capture_output=True, text=True, check=True).stdout)
+    whole = 10 * 2**24 * 4 // resource.getpagesize()
+    assert pages < whole // 100 if call else pages > whole // 2
