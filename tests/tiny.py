@@ -11,6 +11,8 @@ from seq2seq.types import BOS, EOS, PAD, Batch
 
 CONF = Path(__file__).parents[1] / "conf"
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
+WITHOUT_WEIGHTS = ("none", "initial_state")
+"""Those that look at no token; their weights are zeros."""
 VOCABULARY = 20
 
 

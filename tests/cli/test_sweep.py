@@ -20,6 +20,16 @@ def test_a_failing_cell_is_reported_and_the_others_go_on(command):
     assert f"1 of 2 cells failed: {cell(0).name}" in outcome.error
     assert (cell(0) / "error.txt").read_text().splitlines()[-1].endswith("must be even, found 33")
     assert (cell(1) / "scores.json").is_file()
+    report = Path("sweep/report/tables/results.md").read_text()
+    assert "must be even, found 33" in Path("sweep/report/index.html").read_text()
+    assert "scaled" in report
+
+
+def test_a_cell_that_cannot_be_composed_stops_the_sweep_before_it_starts(command):
+    outcome = command(*SMALL, "-m", "attention=none,typo", "run_dir=sweep")
+    assert outcome.code == 1
+    assert "attention/typo" in outcome.error
+    assert not list(Path("sweep").glob("0_*/scores.json"))
 
 
 def test_a_second_start_runs_only_what_is_missing(command):

@@ -130,8 +130,8 @@ def test_a_sweep_gives_each_cell_a_folder(command):
         ("scheduler=constant", "max_sentences=null", "max_tokens=500"),
         ("data.source=fr", "data.target=ja", "vocabulary_size=400"),
         ("callbacks.best=null", "callbacks.last=null"),
-        ("model.encoder.bidirectional=false", "model.encoder.reverse=true", "encoder_layers=2"),
-        ("attention=none", "attention.every_step=false"),
+        ("encoder=rnn_reversed", "encoder_layers=2"),
+        ("attention=initial_state", "encoder=rnn_forward"),
     ],
     ids=lambda settings: " ".join(settings),
 )

@@ -80,6 +80,12 @@ def test_dropped_pairs_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture
     assert line.endswith(" longer than max_length=12 tokens)")
 
 
+def test_pairs_over_the_cap_in_words_are_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make(tmp_path, max_words=4).prepare_data()
+    # One to five number words and a figure: two of five phrases have more than four.
+    assert capsys.readouterr().out.splitlines()[0] == "train: 36 pairs (dropped: 24 longer than max_words=4 words)"
+
+
 def test_pairs_that_fit_into_no_batch_are_left_out(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = make(cache, max_tokens=20)
     data.prepare_data()
@@ -99,6 +105,7 @@ def test_pairs_that_fit_into_no_batch_are_left_out(cache: Path, capsys: pytest.C
         ({"max_tokens": 0}, "max_tokens=0 is not possible"),
         ({"max_sentences": 0}, "max_sentences=0 is not possible"),
         ({"max_length": 0}, "max_length=0 is not possible"),
+        ({"max_words": 0}, "max_words=0 is not possible"),
         ({"evaluation_max_tokens": None, "evaluation_max_sentences": None}, "evaluation_max_sentences"),
         ({"evaluation_max_sentences": 0}, "evaluation_max_sentences=0 is not possible"),
         ({"seed": -1}, "seed=-1 is not possible"),

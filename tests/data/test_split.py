@@ -55,7 +55,7 @@ def test_any_batch_holds_its_pairs_over_chunks(tmp_path_factory: pytest.TempPath
     both = Tokenizers(tokenizer, tokenizer, True)
     counts = write_split(folder / "some.arrow", pairs, both, None, rows=7)
     kept = [(row, pair) for row, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
-    assert counts == {"kept": len(kept), "empty": len(pairs) - len(kept), "too_long": 0}
+    assert counts == {"kept": len(kept), "empty": len(pairs) - len(kept), "too_long": 0, "too_many_words": 0}
     split = TokenisedSplit(folder / "some.arrow")
     assert split.texts(range(len(split))) == [(pair.source, pair.target) for _, pair in kept]
     assert [split.row(i) for i in range(len(split))] == [row for row, _ in kept]

@@ -73,8 +73,9 @@ def test_another_content_another_folder(tmp_path: Path) -> None:
         store_path(toy(), TokenizerSettings("bpe", 60, normalization="identity"), None, tmp_path),
         store_path(toy(), TokenizerSettings("unigram", 60), None, tmp_path),
         store_path(toy(), SETTINGS, 50, tmp_path),
+        store_path(toy(), SETTINGS, None, tmp_path, max_words=50),
     }
-    assert len(folders) == 7
+    assert len(folders) == 8
     assert store_path(toy(), TokenizerSettings("bpe", 60), None, tmp_path) in folders
 
 
@@ -93,12 +94,32 @@ def test_dropped_pairs_are_counted_by_reason(tmp_path: Path) -> None:
     )
     store = open_store(build(corpus, SETTINGS, 60, tmp_path))
     assert store.counts == {"train": Counts(60, 4, 2), "valid": Counts(4, 4, 0), "test": Counts(4, 4, 0)}
-    assert json.loads((store.folder / "counts.json").read_text())["train"] == {"kept": 60, "empty": 4, "too_long": 2}
+    assert json.loads((store.folder / "counts.json").read_text())["train"] == {
+        "kept": 60,
+        "empty": 4,
+        "too_long": 2,
+        "too_many_words": 0,
+    }
     train = store.split("train")
     assert train.lengths.max() <= 61
     assert [train.row(i) for i in (0, 29, 30, 59)] == [0, 29, 36, 65]
     assert train.source_text(30) == counting(1, 30)[0].source
     assert store.split("valid").source_text(0) == long.source
+
+
+def test_a_cap_in_words_holds_for_both_sides_of_training_pairs(tmp_path: Path) -> None:
+    many = [Pair("one two three", "eins"), Pair("one", "eins zwei drei")]
+    corpus = ToyCorpus(train=[*counting(60), *many], valid=many, test=many)
+    words = [max(len(side.split()) for side in pair[:2]) for pair in counting(60)]
+    store = open_store(build(corpus, SETTINGS, None, tmp_path, max_words=2))
+    over = sum(count > 2 for count in words)
+    assert 0 < over < 60
+    assert store.counts == {
+        "train": Counts(60 - over, 0, 0, over + 2),
+        "valid": Counts(2, 0, 0),
+        "test": Counts(2, 0, 0),
+    }
+    assert max(len(text.split()) for pair in store.split("train").texts(range(60 - over)) for text in pair) == 2
 
 
 def test_a_line_of_ten_thousand_words(tmp_path: Path) -> None:
@@ -150,6 +171,13 @@ def test_a_corpus_that_cannot_be_used(splits, max_length, message, tmp_path: Pat
     with pytest.raises(CorpusError, match=message):
         build(corpus, SETTINGS, max_length, tmp_path)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()], "nothing half-made is left"
+
+
+def test_a_cap_in_words_that_leaves_nothing(tmp_path: Path) -> None:
+    long = [Pair(f"{pair.source} one one", pair.target) for pair in counting(60)]
+    corpus = ToyCorpus(train=long, valid=counting(2), test=counting(2))
+    with pytest.raises(CorpusError, match="0 empty on a side, 60 longer than max_words=2 words: raise max_words"):
+        build(corpus, SETTINGS, None, tmp_path, max_words=2)
 
 
 def test_some_equal_pairs_are_no_error(tmp_path: Path) -> None:

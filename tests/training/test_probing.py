@@ -19,11 +19,11 @@ from seq2seq.probes.gradients import source_gradients
 from seq2seq.training.callbacks.clock import Clock
 from seq2seq.training.callbacks.probing import Probing
 from seq2seq.training.callbacks.results import Results
-from tests.tiny import ATTENTIONS, tiny_recipe
+from tests.tiny import ATTENTIONS, WITHOUT_WEIGHTS, tiny_recipe
 from tests.training.conftest import Numbers, make_task, make_trainer
 
 N, GRADIENTS = 16, 5
-WITH_WEIGHTS = [attention for attention in ATTENTIONS if attention != "none"]
+WITH_WEIGHTS = [attention for attention in ATTENTIONS if attention not in WITHOUT_WEIGHTS]
 
 
 class Items(Numbers):
@@ -107,19 +107,19 @@ def test_every_attention_leaves_everything(tmp_path, attention, corpus, cell):
     assert arrays["ids"].tolist() == list(range(N))
     assert arrays["accuracy_count"].tolist() == [(lengths[:, 1] > place).sum() for place in range(longest)]
     assert (arrays["accuracy_correct"] <= arrays["accuracy_count"]).all()
-    assert np.isnan(arrays["entropy"]).all() == np.isnan(arrays["coverage"]).all() == (attention == "none")
+    assert np.isnan(arrays["entropy"]).all() == np.isnan(arrays["coverage"]).all() == (attention in WITHOUT_WEIGHTS)
     assert (arrays["alignment_found"] <= arrays["alignment_predicted"]).all()
     assert (arrays["alignment_predicted"] <= arrays["alignment_true"]).all()
     assert arrays["alignment_true"].sum() == items
-    assert arrays["alignment_predicted"].sum() == (0 if attention == "none" else items)
+    assert arrays["alignment_predicted"].sum() == (0 if attention in WITHOUT_WEIGHTS else items)
     summary = scores["probes"]
     assert set(summary) == {"alignment_error_rate", "entropy", "coverage", "item_recall"}
     assert [name for name, value in summary.items() if value is None] == [
         name
         for name, missing in {
-            "alignment_error_rate": attention == "none" or not items,
-            "entropy": attention == "none",
-            "coverage": attention == "none",
+            "alignment_error_rate": attention in WITHOUT_WEIGHTS or not items,
+            "entropy": attention in WITHOUT_WEIGHTS,
+            "coverage": attention in WITHOUT_WEIGHTS,
             "item_recall": not items,
         }.items()
         if missing

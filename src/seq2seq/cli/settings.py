@@ -30,10 +30,12 @@ class Settings:
     max_sentences: int | None = None
     max_tokens: int | None = None
     max_length: int | None = None
+    max_words: int | None = None
     matmul_precision: str = MISSING
     data: Any = MISSING
     datamodule: Any = MISSING
     attention: Any = MISSING
+    encoder: Any = MISSING
     model: Any = MISSING
     tokenizer: Any = MISSING
     decoding: Any = MISSING

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -61,14 +62,21 @@ class Cells:
 
 
 class SweepReport(Callback):
-    """Writes the comparison of all cells into ``report/`` of the sweep's folder when the last one is done."""
+    """Writes the comparison of all cells into ``report/`` of the sweep's folder when the last one is done.
+
+    Args:
+        options: how to compare, as ``seq2seq.report.comparison.gather`` takes it.
+    """
+
+    def __init__(self, **options: Any):
+        self.options = options
 
     def on_multirun_end(self, config: DictConfig, **kwargs: object) -> None:
         from seq2seq.report.compare import compare
 
         folder = Path(config.hydra.sweep.dir)
         try:
-            page = compare([folder], folder / "report")
+            page = compare([folder], folder / "report", **self.options)
         except Exception as error:
             # Hydra turns what a callback raises into a warning that is easily missed.
             print(f"error: no report: {user_message(error) or traceback.format_exc()}", file=sys.stderr)

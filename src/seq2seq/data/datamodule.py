@@ -35,6 +35,7 @@ class TranslationData(lightning.LightningDataModule):
         evaluation_max_sentences: int | None = 64,
         evaluation_max_tokens: int | None = 16384,
         workers: int = 0,
+        max_words: int | None = None,
     ) -> None:
         """Keep the settings; nothing is read before :meth:`prepare_data`.
 
@@ -49,6 +50,7 @@ class TranslationData(lightning.LightningDataModule):
             evaluation_max_sentences: ceiling on the pairs of a validation or test batch.
             evaluation_max_tokens: ceiling on their padded tokens; a longer pair is a batch of its own.
             workers: processes that load batches; 0 loads them in the training process.
+            max_words: training pairs with more words on either side are dropped; None keeps all.
 
         Raises:
             ConfigError: a number is out of its range, or both ceilings of a kind of batch are None.
@@ -56,8 +58,9 @@ class TranslationData(lightning.LightningDataModule):
         super().__init__()
         ceilings(max_tokens, max_sentences)
         ceilings(evaluation_max_tokens, evaluation_max_sentences, "evaluation_")
-        if max_length is not None and max_length < 1:
-            raise ConfigError(f"max_length={max_length} is not possible: give at least 1, or null to keep all pairs")
+        for name, limit in (("max_length", max_length), ("max_words", max_words)):
+            if limit is not None and limit < 1:
+                raise ConfigError(f"{name}={limit} is not possible: give at least 1, or null to keep all pairs")
         if seed < 0:
             raise ConfigError(f"seed={seed} is not possible: give 0 or more")
         if workers < 0:
@@ -66,7 +69,7 @@ class TranslationData(lightning.LightningDataModule):
             )
         self.corpus = corpus
         self.settings = tokenizer
-        self.max_length = max_length
+        self.max_length, self.max_words = max_length, max_words
         self.max_tokens, self.max_sentences = max_tokens, max_sentences
         self.evaluation_max_tokens, self.evaluation_max_sentences = evaluation_max_tokens, evaluation_max_sentences
         self.cache_dir, self.seed, self.workers = cache_dir, seed, workers
@@ -75,7 +78,7 @@ class TranslationData(lightning.LightningDataModule):
 
     def prepare_data(self) -> None:
         """Build the cache unless it is there, and print what each split holds and what was dropped from it."""
-        folder = build(self.corpus, self.settings, self.max_length, self.cache_dir, _say)
+        folder = build(self.corpus, self.settings, self.max_length, self.cache_dir, _say, self.max_words)
         if self._reported:
             return
         self._reported = True
@@ -83,6 +86,8 @@ class TranslationData(lightning.LightningDataModule):
             dropped = [f"{counts.empty:,} empty"] if counts.empty else []
             if counts.too_long:
                 dropped.append(f"{counts.too_long:,} longer than max_length={self.max_length} tokens")
+            if counts.too_many_words:
+                dropped.append(f"{counts.too_many_words:,} longer than max_words={self.max_words} words")
             _say(f"{split}: {counts.kept:,} pairs" + (f" (dropped: {', '.join(dropped)})" if dropped else ""))
 
     def setup(self, stage: str | None = None) -> None:
@@ -93,7 +98,7 @@ class TranslationData(lightning.LightningDataModule):
     @property
     def folder(self) -> Path:
         """Where this corpus is cached."""
-        return store_path(self.corpus, self.settings, self.max_length, self.cache_dir)
+        return store_path(self.corpus, self.settings, self.max_length, self.cache_dir, self.max_words)
 
     @property
     def store(self) -> Store:

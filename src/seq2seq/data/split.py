@@ -31,13 +31,18 @@ _SIDES = ("source_ids", "target_ids")
 
 
 def write_split(
-    path: Path, pairs: Iterable[Pair], tokenizers: Tokenizers, max_length: int | None, rows: int = ROWS
+    path: Path,
+    pairs: Iterable[Pair],
+    tokenizers: Tokenizers,
+    max_length: int | None,
+    max_words: int | None = None,
+    rows: int = ROWS,
 ) -> dict[str, int]:
     """Tokenise ``pairs`` into the file ``path``, some thousands at a time; count those kept, and those dropped by reason."""
-    counts = {"kept": 0, "empty": 0, "too_long": 0}
+    counts = {"kept": 0, "empty": 0, "too_long": 0, "too_many_words": 0}
     with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
         waiting: list[pa.RecordBatch] = []
-        for batch in _tokenise(pairs, tokenizers, max_length, rows, counts):
+        for batch in _tokenise(pairs, tokenizers, max_length, max_words, rows, counts):
             waiting.append(batch)
             if sum(map(len, waiting)) >= rows:
                 whole = pa.concat_batches(waiting)
@@ -49,7 +54,12 @@ def write_split(
 
 
 def _tokenise(
-    pairs: Iterable[Pair], tokenizers: Tokenizers, max_length: int | None, rows: int, counts: dict[str, int]
+    pairs: Iterable[Pair],
+    tokenizers: Tokenizers,
+    max_length: int | None,
+    max_words: int | None,
+    rows: int,
+    counts: dict[str, int],
 ) -> Iterator[pa.RecordBatch]:
     numbered, threads = enumerate(pairs), os.cpu_count() or 1
 
@@ -65,6 +75,8 @@ def _tokenise(
                 counts["empty"] += 1
             elif max_length is not None and max(len(source), len(target)) > max_length:
                 counts["too_long"] += 1
+            elif max_words is not None and max(len(side.split()) for side in pair[:2]) > max_words:
+                counts["too_many_words"] += 1
             else:
                 spans = [number for span in pair.spans for number in span]
                 kept.append((source, target, pair.source, pair.target, spans, row))

@@ -61,6 +61,8 @@ class Counts(NamedTuple):
     """Dropped because a side holds no text."""
     too_long: int
     """Dropped because a side has more than ``max_length`` tokens; in the training split only."""
+    too_many_words: int = 0
+    """Dropped because a side has more than ``max_words`` words; in the training split only."""
 
 
 class Store:
@@ -94,12 +96,19 @@ def open_store(folder: Path) -> Store:
         raise CheckpointError(f"the cache {folder} is damaged ({error}): delete this folder and start again") from error
 
 
-def store_path(corpus: Corpus, settings: TokenizerSettings, max_length: int | None, cache_dir: str | Path) -> Path:
+def store_path(
+    corpus: Corpus,
+    settings: TokenizerSettings,
+    max_length: int | None,
+    cache_dir: str | Path,
+    max_words: int | None = None,
+) -> Path:
     """The folder for this content: another one for every other corpus, setting or version of the format."""
     content = {
         "corpus": corpus.identity(),
         "tokenizer": asdict(settings),
         "max_length": max_length,
+        "max_words": max_words,
         "format": FORMAT,
         "sentencepiece": sentencepiece.__version__,
     }
@@ -113,6 +122,7 @@ def build(
     max_length: int | None,
     cache_dir: str | Path,
     note: Callable[[str], None] = print,
+    max_words: int | None = None,
 ) -> Path:
     """Make the folder of this content unless it is there, and return its path.
 
@@ -125,12 +135,13 @@ def build(
         max_length: training pairs with more tokens on either side are dropped, ``EOS`` not counted; None keeps all.
         cache_dir: the folder for all such folders.
         note: called with a line of text when something unexpected was put right.
+        max_words: training pairs with more words between white space on either side are dropped; None keeps all.
 
     Raises:
         ConfigError: ``cache_dir`` cannot be written, or the vocabulary size does not fit the corpus.
         CorpusError: the corpus cannot be read, a split is left without pairs, or source and target are the same.
     """
-    folder = store_path(corpus, settings, max_length, cache_dir)
+    folder = store_path(corpus, settings, max_length, cache_dir, max_words)
     if _is_whole(folder):
         return folder
     aside = folder.with_name(f"{folder.name}.partial")
@@ -148,7 +159,7 @@ def build(
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        _write(corpus, settings, max_length, aside)
+        _write(corpus, settings, max_length, max_words, aside)
         os.replace(aside, folder)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -174,7 +185,9 @@ def _is_whole(folder: Path) -> bool:
     return True
 
 
-def _write(corpus: Corpus, settings: TokenizerSettings, max_length: int | None, folder: Path) -> None:
+def _write(
+    corpus: Corpus, settings: TokenizerSettings, max_length: int | None, max_words: int | None, folder: Path
+) -> None:
     tokenizers = _train(corpus, settings)
     models = (
         {"joint": tokenizers.source} if settings.joint else {"source": tokenizers.source, "target": tokenizers.target}
@@ -183,10 +196,10 @@ def _write(corpus: Corpus, settings: TokenizerSettings, max_length: int | None, 
         (folder / f"{name}.model").write_bytes(tokenizer.model)
     counts: dict[Split, Counts] = {}
     for split in get_args(Split):
-        longest = max_length if split == "train" else None
-        counts[split] = Counts(**write_split(folder / f"{split}.arrow", corpus.pairs(split), tokenizers, longest))
+        limits = (max_length, max_words) if split == "train" else (None, None)
+        counts[split] = Counts(**write_split(folder / f"{split}.arrow", corpus.pairs(split), tokenizers, *limits))
         if not counts[split].kept:
-            raise _nothing_left(split, counts[split], max_length)
+            raise _nothing_left(split, counts[split], max_length, max_words)
     text = json.dumps({split: counted._asdict() for split, counted in counts.items()}, indent=2)
     (folder / "counts.json").write_text(text + "\n", "utf-8")
 
@@ -220,7 +233,7 @@ def _usable(corpus: Corpus) -> Iterator[Pair]:
         same += pair.source == pair.target
         yield pair
     if not kept:
-        raise _nothing_left("train", Counts(0, empty, 0), None)
+        raise _nothing_left("train", Counts(0, empty, 0))
     if same == kept:
         raise CorpusError(
             f"in all {kept} training pairs source ({corpus.source}) and target ({corpus.target}) are the same text: "
@@ -228,14 +241,21 @@ def _usable(corpus: Corpus) -> Iterator[Pair]:
         )
 
 
-def _nothing_left(split: Split, counts: Counts, max_length: int | None) -> CorpusError:
+def _nothing_left(
+    split: Split, counts: Counts, max_length: int | None = None, max_words: int | None = None
+) -> CorpusError:
     read = sum(counts)
     if not read:
         return CorpusError(f"the {split} split holds no pairs: check the corpus, or give it other data")
-    long = (
-        f", {counts.too_long} longer than max_length={max_length} tokens: raise max_length" if counts.too_long else ""
-    )
+    found, cure = [f"{counts.empty} empty on a side"], []
+    for count, limit, unit in (
+        (counts.too_long, f"max_length={max_length}", "tokens"),
+        (counts.too_many_words, f"max_words={max_words}", "words"),
+    ):
+        if count:
+            found.append(f"{count} longer than {limit} {unit}")
+            cure.append(f"raise {limit.partition('=')[0]}")
     return CorpusError(
-        f"no usable pair is left of the {read} in the {split} split: {counts.empty} empty on a side{long}"
-        f"{'' if counts.too_long else ': check the corpus'}"
+        f"no usable pair is left of the {read} in the {split} split: {', '.join(found)}: "
+        + (" and ".join(cure) or "check the corpus")
     )
