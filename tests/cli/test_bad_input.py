@@ -127,6 +127,7 @@ def finished(tmp_path_factory):
     [
         (["attention=none"], ["holds another model", "attention"]),
         (["hidden_size=16"], ["holds another model", "32", "16"]),
+        (["data.seed=1"], ["was trained with another source tokenizer", "resume with the data"]),
     ],
 )
 def test_a_resume_file_of_another_model_is_refused(command, finished, settings, words):

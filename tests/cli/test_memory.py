@@ -4,6 +4,7 @@ import platform
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,11 +13,31 @@ import resource, torch
 from seq2seq.cli.memory import keep_freed_memory
 if {call}: assert keep_freed_memory()
 def made(): return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(2): torch.zeros(2**24)
+for _ in range(20): torch.ones(2**24)
 before = made()
-for _ in range(10): torch.zeros(2**24)
+for _ in range(10): torch.ones(2**24)
 print(made() - before)
 """
+
+
+PEAK = """
+import torch
+from seq2seq.cli.memory import forget_peak, keep_freed_memory
+from seq2seq.training.environment import peak_mib
+keep_freed_memory()
+torch.ones(2**27)
+before = peak_mib()
+forget_peak()
+print(before - peak_mib())
+"""
+
+
+def test_the_peak_of_an_earlier_run_is_forgotten():
+    """It held half a GiB more at once."""
+    if not Path("/proc/self/clear_refs").exists():
+        pytest.skip("this system keeps one peak for a whole process")
+    program = [sys.executable, "-c", PEAK]
+    assert float(subprocess.run(program, capture_output=True, text=True, check=True).stdout) > 450
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has this setting")

@@ -40,3 +40,28 @@ def test_one_direction_has_the_whole_size_and_ends_with_the_last_token(embedded)
     assert memory.states.shape == (2, 4, 4)
     assert torch.equal(memory.final[0], memory.states[0, 3])
     assert torch.equal(memory.final[1], memory.states[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, [0, 1, 2, 1, 0]),
+        ({"bidirectional": False}, [4, 3, 2, 1, 0]),
+        # Read d c b a EOS.
+        ({"bidirectional": False, "reverse": True}, [1, 2, 3, 4, 0]),
+    ],
+)
+def test_distances_to_the_fixed_vector(settings, expected):
+    assert encoder(**settings).distances(5).tolist() == expected
+
+
+@pytest.mark.parametrize("settings", [{"bidirectional": False}, {"bidirectional": False, "reverse": True}])
+def test_what_is_read_later_is_nearer(settings):
+    """With small weights each step passes on a part of the gradient alone, so that its size falls with the distance."""
+    small = encoder(**settings)
+    for weight in small.parameters():
+        weight.data *= 0.5
+    embedded = torch.zeros(1, 5, 3, requires_grad=True)
+    final = small(embedded, torch.ones(1, 5, dtype=torch.bool)).final
+    (gradient,) = torch.autograd.grad(final.sum(), embedded)
+    assert gradient[0].norm(dim=-1).argsort(descending=True).tolist() == small.distances(5).argsort().tolist()

@@ -69,7 +69,6 @@ def write_run(
         "git_commit": "0123456789abcdef0123",
         "versions": {"torch": "2.13.0", "sacrebleu": "2.6.0"},
         "choices": {"attention": attention, "data": "trees"},
-        "overrides": [f"attention={attention}", f"seed={seed}"],
     } | changes
     (folder / "scores.json").write_text(json.dumps(scores), encoding="utf-8")
     (folder / "metrics.csv").write_text(
@@ -114,6 +113,7 @@ def probes(attention: str) -> dict[str, np.ndarray]:
         "item_recalled": position * 2 >= count if weightless else np.ones(len(items), dtype=bool),
         "gradient_norm": np.tile(profile, (12, 1)).astype(np.float32),
         "gradient_length": lengths,
+        "gradient_distance": np.tile(distance, (12, 1)),
         "entropy": np.full(COUNT, np.nan if weightless else 0.5, dtype=np.float32),
         "coverage": np.full(COUNT, np.nan if weightless else 0.75, dtype=np.float32),
         "alignment_found": np.full(COUNT, 0 if weightless else 3, dtype=np.int64),

@@ -120,7 +120,7 @@ def test_one_plain_old_run_is_enough_for_a_report(tmp_path):
     for name in ("metrics.csv", "attention.npz"):
         (folder / name).unlink()
     scores = json.loads((folder / "scores.json").read_text())
-    for name in ("peak_mib", "git_commit", "versions", "choices", "overrides"):
+    for name in ("peak_mib", "git_commit", "versions", "choices"):
         del scores[name]
     (folder / "scores.json").write_text(json.dumps(scores))
     page = compare([folder], tmp_path / "report", resamples=50).read_text()
@@ -192,7 +192,8 @@ def test_the_command_as_a_process_fails_with_one_line(tmp_path):
 def test_a_sweep_over_a_number_is_drawn_along_it(tmp_path):
     for at, (name, size) in enumerate((name, size) for name in ("none", "scaled") for size in (32, 256)):
         how = perfect if name == "scaled" or size == 256 else forgetful
-        write_run(tmp_path / "runs" / str(at), name, 1, how, overrides=[f"attention={name}", f"hidden_size={size}"])
+        folder = write_run(tmp_path / "runs" / str(at), name, 1, how)
+        (folder / "config.yaml").write_text(f"hidden_size: {size}\n")
     comparison = gather([tmp_path / "runs"], resamples=50)
     setting, curves = swept(comparison.rows)
     assert setting == "hidden_size"

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from seq2seq.report.heatmaps import draw_heatmaps, heatmap
+from seq2seq.report.style import legend, new_figure
 from seq2seq.report.summary import print_summary
 
 SCORES = {
@@ -53,6 +54,17 @@ def test_one_heatmap_a_sentence(run):
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+def test_pictures_are_spread_over_lengths(tmp_path):
+    """Twenty sentences of 1 to 20 tokens; of four, the shortest, the longest and two between at a third each."""
+    arrays = {"ids": np.arange(20)}
+    for sentence in range(20):
+        arrays[f"weights_{sentence}"] = np.ones((1, sentence + 1))
+        arrays[f"source_{sentence}"] = np.array(["a"] * (sentence + 1))
+        arrays[f"target_{sentence}"] = np.array(["b"])
+    np.savez(tmp_path / "attention.npz", **arrays)
+    assert [path.stem for path in draw_heatmaps(tmp_path, most=4)] == ["0", "6", "13", "19"]
+
+
 def test_a_heatmap_shows_the_weights_with_their_tokens():
     weights = np.array([[1.0, 0.0, 0.0], [0.2, 0.3, 0.5]])
     axes = heatmap(weights, np.array(["a", "b", "</s>"]), np.array(["x", "</s>"])).axes[0]
@@ -65,3 +77,16 @@ def test_reports_need_no_torch(run):
     modules = "seq2seq.report.compare, seq2seq.report.heatmaps, seq2seq.report.summary"
     code = f"import {modules}, sys; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_legend_of_long_names_stays_inside_the_figure():
+    names = [f"initial_state encoder=rnn_reversed data.splits=[{place}]" for place in range(12)]
+    figure, (axes,) = new_figure()
+    for name in names:
+        axes.plot([0, 1], [0, 1], label=name)
+    legend(figure, axes)
+    figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert box.x0 >= 0
+    assert box.x1 <= figure.bbox.x1
+    assert axes.get_window_extent().height > 2 * figure.dpi

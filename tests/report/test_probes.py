@@ -60,7 +60,7 @@ def test_shares_as_a_table(systems):
     assert grid.rows[2] == ["3", "50.00 (n=40)", ""]
 
 
-def test_gradient_reach_is_relative_to_the_sentence_and_by_distance_to_the_nearer_end(systems):
+def test_gradient_reach_is_relative_to_the_sentence_and_by_distance(systems):
     """45 tokens: distances 0 to 21 twice, 22 once. The norm halves with each step, or is the same everywhere."""
     vanishing, direct = reach(systems["none"]), reach(systems["scaled"])
     mean = (2 * sum(0.5**at for at in range(22)) + 0.5**22) / 45
@@ -81,6 +81,7 @@ def test_gradients_beyond_the_sentence_and_of_few_sentences_do_not_count(tmp_pat
     norms[11] = 1.0
     run.probes["gradient_norm"] = norms
     run.probes["gradient_length"] = np.array([3] * 11 + [8])
+    run.probes["gradient_distance"] = np.array([[0, 1, 0, *[-1] * 5]] * 11 + [[0, 1, 2, 3, 3, 2, 1, 0]])
     parts = reach(group([run])[0])
     assert [(part.distance, part.median, part.count) for part in parts] == [(0, 0.5, 24), (1, 2.0, 13)]
 

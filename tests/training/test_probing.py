@@ -98,6 +98,7 @@ def test_every_attention_leaves_everything(tmp_path, attention, corpus, cell):
         "item_recalled": ("bool", (items,)),
         "gradient_norm": ("float32", (GRADIENTS, widest)),
         "gradient_length": ("int64", (GRADIENTS,)),
+        "gradient_distance": ("int64", (GRADIENTS, widest)),
         "entropy": ("float32", (N,)),
         "coverage": ("float32", (N,)),
         "alignment_found": ("int64", (N,)),
@@ -180,8 +181,11 @@ def test_gradients_are_those_of_sentences_from_the_shortest_to_the_longest(tmp_p
     lengths = test.lengths[:, 0]
     assert {lengths.min(), lengths.max()} <= set(arrays["gradient_length"].tolist())
     everyone = [source_gradients(task.model.eval(), test.batch(np.array([place])))[0].numpy() for place in range(N)]
-    for norms, length in zip(arrays["gradient_norm"], arrays["gradient_length"], strict=True):
+    measured = (arrays[f"gradient_{name}"] for name in ("norm", "distance", "length"))
+    for norms, distances, length in zip(*measured, strict=True):
         assert np.isnan(norms[length:]).all()
+        assert distances[:length].tolist() == [min(place, length - 1 - place) for place in range(length)]
+        assert (distances[length:] == -1).all()
         assert any(len(one) == length and np.allclose(norms[:length], one, rtol=1e-3, atol=1e-6) for one in everyone)
     assert all(parameter.grad is None for parameter in task.parameters())
 

@@ -53,7 +53,8 @@ class _Scores(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
-        # Beyond the clamp the two factors could be infinity and zero, whose product is no number; tanh is flat long before.
+        # The product of infinity and zero would be no number. With the clamp it is right for all sides up to 40 in size,
+        # and beyond that unless they have opposite signs, which then count as equally large.
         powers = [(2 * side.clamp(-LARGEST, LARGEST)).exp() for side in (queries, keys)]
         ctx.save_for_backward(*powers, weight)
         query_powers, key_powers = powers

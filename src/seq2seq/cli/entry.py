@@ -35,6 +35,7 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
         hydra_main = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)
 
         def main() -> None:
+            register_resolvers()
             cells = Cells(task)
             command = hydra_main(functools.wraps(task)(lambda config: cells(config)))
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
@@ -64,8 +65,11 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
 
 
 def register_resolvers() -> None:
-    """Makes known what the config files write as ``${run_folder:...}`` and the like."""
-    for resolver in (run_folder, last_run_or_new, name_of, cell_name, fused):
+    """Makes known what the config files write as ``${run_folder:...}`` and the like, anew for every command."""
+    # Hydra and every cell of a sweep ask for the run folder again and again; all have to hear of the same one.
+    once = functools.cache(last_run_or_new)
+    OmegaConf.register_new_resolver(last_run_or_new.__name__, once, replace=True)
+    for resolver in (run_folder, name_of, cell_name, fused):
         OmegaConf.register_new_resolver(resolver.__name__, resolver, replace=True)
 
 

@@ -1,11 +1,16 @@
-"""Memory that is given back to the process instead of to the system."""
+"""The process's memory: freed blocks kept for the next ones, and each run's peak counted by itself."""
 
 import ctypes
+import gc
 import platform
+from pathlib import Path
+
+import torch
 
 # <malloc.h>
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 NEVER = 2**31 - 1
+CLEAR_REFS, RESET_PEAK = Path("/proc/self/clear_refs"), "5"  # proc_pid_clear_refs(5)
 
 
 def keep_freed_memory() -> bool:
@@ -18,3 +23,19 @@ def keep_freed_memory() -> bool:
         return False
     mallopt = ctypes.CDLL(None).mallopt
     return bool(mallopt(M_MMAP_MAX, 0) and mallopt(M_TRIM_THRESHOLD, NEVER))
+
+
+def forget_peak() -> None:
+    """Starts the record of the largest resident size anew, so that a run of a sweep does not count the runs before it.
+
+    What they have freed goes back to the system first. It has no effect on systems without ``/proc``.
+    """
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)
+    try:
+        CLEAR_REFS.write_text(RESET_PEAK)
+    except OSError:
+        return

@@ -3,7 +3,7 @@
 import logging
 import warnings
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from hydra.core.hydra_config import HydraConfig
@@ -14,14 +14,14 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.cli.memory import keep_freed_memory
+from seq2seq.cli.memory import forget_peak, keep_freed_memory
 from seq2seq.cli.sweep import in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.recipe import build
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
-from seq2seq.training.checkpoint import read
+from seq2seq.training.checkpoint import KEY, pack, read
 from seq2seq.training.task import Translation
 
 
@@ -63,6 +63,7 @@ def assemble(config: DictConfig) -> Run:
     """
     _quieten()
     keep_freed_memory()
+    forget_peak()
     folder = Path(HydraConfig.get().runtime.output_dir)
     resume = _checkpoint_to_resume(config.resume, folder)
     seed_everything(config.seed, workers=True, verbose=False)
@@ -72,7 +73,7 @@ def assemble(config: DictConfig) -> Run:
     recipe = OmegaConf.to_container(config.model, resolve=True)
     model = build(recipe, **data.tokenizers.sizes())
     if resume is not None:
-        _check_same_model(resume, model)
+        _check_same_model(resume, model, pack(recipe, data.tokenizers))
     task = Translation(
         model=model,
         recipe=recipe,
@@ -116,8 +117,9 @@ def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
     return path
 
 
-def _check_same_model(path: Path, model: torch.nn.Module) -> None:
-    saved = {name.removeprefix("model."): value.shape for name, value in read(path)["state_dict"].items()}
+def _check_same_model(path: Path, model: torch.nn.Module, packed: dict[str, Any]) -> None:
+    checkpoint = read(path)
+    saved = {name.removeprefix("model."): value.shape for name, value in checkpoint["state_dict"].items()}
     wanted = {name: value.shape for name, value in model.state_dict().items()}
     different = sorted(name for name in saved.keys() | wanted.keys() if saved.get(name) != wanted.get(name))
     if different:
@@ -126,6 +128,14 @@ def _check_same_model(path: Path, model: torch.nn.Module) -> None:
             f"resume={path} holds another model: {len(different)} weights differ, the first {name} is "
             f"{_shape(saved.get(name))} there and {_shape(wanted.get(name))} here; resume with the settings of its run"
         )
+    for side in ("source_tokenizer", "target_tokenizer"):
+        there, here = checkpoint[KEY][side], packed[KEY][side]
+        # None where both sides share one.
+        if not (there is here or (there is not None and here is not None and torch.equal(there, here))):
+            raise CheckpointError(
+                f"resume={path} was trained with another {side.replace('_', ' ')}, whose numbers stand for other pieces; "
+                "resume with the data and the tokenizer settings of its run"
+            )
 
 
 def _shape(shape: torch.Size | None) -> str:

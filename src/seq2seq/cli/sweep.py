@@ -4,18 +4,25 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import user_message
+from seq2seq.errors import ConfigError
 
 LONGEST_NAME = 100
+NO_SETTING = re.compile(
+    r"(.*\.)?(run_dir|resume|cache_dir|dirpath|save_dir|folder|default_root_dir|path)"
+    r"|callbacks\.(progress|results\.facts)\b.*"
+)
+"""Where a run reads and writes, what it is called and what it shows meanwhile change no result."""
 
 
 def in_sweep() -> bool:
@@ -23,10 +30,16 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
-def cell_name(number: int, overrides: str) -> str:
-    """A folder's name from what a cell changes, in characters that need no quotes on a command line."""
-    words = re.sub(r"[^\w.-]+", "-", overrides).strip("-")
-    return f"{number}_{words}"[:LONGEST_NAME] if words else str(number)
+def cell_name(overrides: str) -> str:
+    """A folder's name from what a cell changes, in characters that need no quotes on a command line.
+
+    It does not depend on the other cells, so that a larger sweep in the same folder finds what a smaller one has finished.
+    """
+    words = re.sub(r"[^\w.-]+", "-", overrides).strip("-") or "defaults"
+    if len(words) <= LONGEST_NAME:
+        return words
+    mark = blake2b(overrides.encode(), digest_size=4).hexdigest()
+    return f"{words[: LONGEST_NAME - len(mark) - 1]}-{mark}"
 
 
 class Cells:
@@ -40,18 +53,23 @@ class Cells:
         self.task = task
         self.failed: list[Path] = []
         self.count = 0
+        self._folders: set[Path] = set()
 
     def __call__(self, config: DictConfig) -> float:
         if not in_sweep():
             return self.task(config)
         self.count += 1
         folder = Path(HydraConfig.get().runtime.output_dir)
-        scores, error_file = folder / "scores.json", folder / "error.txt"
-        if scores.is_file():
-            print(f"{folder} is finished already and is not run again")
-            return float(json.loads(scores.read_text(encoding="utf-8"))["best_valid_bleu"])
+        error_file = folder / "error.txt"
         error_file.unlink(missing_ok=True)
         try:
+            if folder in self._folders:
+                raise ConfigError(f"two cells of this sweep would write to {folder}: sweep over another setting")
+            self._folders.add(folder)
+            if (folder / "scores.json").is_file():
+                _check_same_settings(folder, config)
+                print(f"{folder} is finished already and is not run again")
+                return _finished_score(folder)
             return self.task(config)
         except Exception as error:
             message = user_message(error) or traceback.format_exc()
@@ -59,6 +77,38 @@ class Cells:
             print(f"error in {folder}, the sweep goes on: {message}", file=sys.stderr)
             self.failed.append(folder)
             return float("nan")
+
+
+def _finished_score(folder: Path) -> float:
+    score = json.loads((folder / "scores.json").read_text(encoding="utf-8"))["best_valid_bleu"]
+    return float("nan") if score is None else float(score)
+
+
+def _check_same_settings(folder: Path, config: DictConfig) -> None:
+    """Refuses to take a finished run for one with other settings.
+
+    Raises:
+        ConfigError: they differ; names the first difference.
+    """
+    finished = dict(_leaves(OmegaConf.load(folder / "config.yaml")))
+    wanted = dict(_leaves(config))
+    for name in sorted(finished.keys() | wanted.keys(), key=lambda name: (name.count("."), name)):
+        here, there = wanted.get(name), finished.get(name)
+        if here != there and not NO_SETTING.fullmatch(name):
+            raise ConfigError(
+                f"{folder} holds a finished run with {name}={there}, here it is {here}: choose another run_dir, or remove "
+                "that folder"
+            )
+
+
+def _leaves(config: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Every setting that holds no others, by its dotted name."""
+    content = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
+    for name, value in content.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
 
 
 class SweepReport(Callback):

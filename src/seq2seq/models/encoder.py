@@ -75,6 +75,14 @@ class RecurrentEncoder(nn.Module):
             states = _turned(states, lengths - 1)
         return Memory(states * is_token.unsqueeze(-1), is_token, final)
 
+    def distances(self, length: int) -> Int[Tensor, "S"]:
+        """Recurrent steps from each of ``length`` tokens, ``EOS`` the last, to the nearest state in the fixed vector."""
+        places = torch.arange(length)
+        if len(self.directions) == 2:
+            return torch.minimum(places, length - 1 - places)
+        # Read from the end, token s comes ``s + 1`` steps before ``EOS``.
+        return torch.where(places == length - 1, 0, places + 1) if self.reverse else length - 1 - places
+
 
 def _turned(inputs: Float[Tensor, "B S N"], counts: Int[Tensor, "B"]) -> Float[Tensor, "B S N"]:
     """The first ``counts`` entries of each row in reversed order, the others where they were. Its own inverse."""

@@ -38,7 +38,8 @@ def _factor_type(values: Tensor) -> torch.dtype:
 @cache
 def _has_bfloat16() -> bool:
     """Whether the processor multiplies bfloat16 by itself; where it does not, that is slower than single precision."""
-    capabilities = torch.cpu.get_capabilities()
+    # Older versions of torch do not tell.
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 

@@ -1,8 +1,8 @@
-"""What a training step costs, beside what no implementation of it could do without.
+"""What a training step costs, beside the bare calls of torch that it is made of.
 
-The limit of a batch is the time of the bare matrix products and recurrent calls of its shapes, forward and backward,
+The limit of a batch is the time of torch's own matrix products and recurrent networks on its shapes, forward and backward,
 with nothing between them: no embedding, activation, softmax, loss, dropout, clipping or optimizer. Elementwise work, such
-as the additive attention's tanh over all pairs of positions, is not in it.
+as the additive attention's over all pairs of positions, is not in it. Only a faster product or recurrence can pass it.
 """
 
 import time

@@ -1,11 +1,12 @@
 """Where attention looks: alignment error rate, entropy and coverage, and the weights of single sentences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from seq2seq.report.grid import Grid
+from seq2seq.report.heatmaps import evenly
 from seq2seq.report.systems import System
 from seq2seq.report.table import spread
 
@@ -36,14 +37,22 @@ def alignment_grid(systems: Sequence[System]) -> Grid:
     return Grid("alignment", "Alignment (mean ± standard deviation over seeds)", headers, rows)
 
 
-def sentences(systems: Sequence[System]) -> dict[str, Any]:
-    """Weights to look at, ready for JSON: of each system's first run, in thousandths, with the texts around them."""
+def sentences(systems: Sequence[System], wanted: Collection[int] = (), most: int = 12) -> dict[str, Any]:
+    """Weights to look at, ready for JSON: of each system's first run, in thousandths, with the texts around them.
+
+    Args:
+        systems: all of them.
+        wanted: sentences to take in any case, if their weights were kept.
+        most: how many others, spread evenly over source lengths.
+    """
     runs = {system.name: system.runs[0] for system in systems}
     first = next(iter(runs.values()))
-    kept = sorted({sentence for run in runs.values() for sentence in run.weights})
     place = {sentence: at for at, sentence in enumerate(first.ids)}
+    kept = {sentence for run in runs.values() for sentence in run.weights} & place.keys()
+    by_length = sorted(kept, key=lambda each: (len(first.sources[place[each]]), each))
+    shown = {*evenly(by_length, most), *(kept & set(wanted))}
     found = []
-    for sentence in sorted((each for each in kept if each in place), key=lambda each: len(first.sources[place[each]])):
+    for sentence in (each for each in by_length if each in shown):
         at = place[sentence]
         views = {}
         for name, run in runs.items():

@@ -45,7 +45,8 @@ def write(comparison: Comparison, out: Path | str) -> Path:
         for folder in (out / "figures", out / "tables"):
             folder.mkdir(parents=True, exist_ok=True)
         sections = Sections(comparison, out).all()
-        page = render(_title(comparison), comparison.headline, sections, sentences(comparison.systems))
+        weights = sentences(comparison.systems, [each.id for each in comparison.differences])
+        page = render(_title(comparison), comparison.headline, sections, weights)
         (out / "index.html").write_text(page, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--out {out} cannot be written: {error}") from error

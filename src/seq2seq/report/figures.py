@@ -102,7 +102,7 @@ def reach_figure(reaches: Mapping[str, Sequence[Reach]], look: Mapping[str, Look
             axes.fill_between(along, lower, upper, color=color, alpha=0.18, linewidth=0)
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("recurrent steps to the nearer end of the source")
+        axes.set_xlabel("recurrent steps to the fixed vector")
         axes.set_ylabel("gradient norm / sentence's mean")
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     legend(figure, axes)

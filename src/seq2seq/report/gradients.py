@@ -1,8 +1,8 @@
 """Gradient reach: how much of the loss's gradient still arrives at a source token far from where the fixed vector reads.
 
 Norms are taken relative to their own sentence's mean, so that only their profile over the sentence counts, not how large
-the loss of the model is. The distance of source position ``s`` is ``min(s, S - 1 - s)``: recurrent steps to the nearer
-end, where a bidirectional encoder's final states are.
+the loss of the model is. The distance of a source token is the number of recurrent steps to the fixed vector: to the
+nearer end of the source for an encoder of two directions.
 """
 
 from collections.abc import Mapping
@@ -33,13 +33,13 @@ def reach(system: System, fewest: int = FEWEST) -> list[Reach]:
     """By distance, over all probed runs of the system."""
     values: dict[int, list[np.ndarray]] = {}
     for probe in system.probes():
-        for norms, length in zip(probe["gradient_norm"], probe["gradient_length"].tolist(), strict=True):
+        lengths = probe["gradient_length"].tolist()
+        for norms, distances, length in zip(probe["gradient_norm"], probe["gradient_distance"], lengths, strict=True):
             inside = norms[:length].astype(np.float64)
             mean = inside.mean()
             if not np.isfinite(mean) or mean == 0:
                 continue
-            places = np.arange(length)
-            for distance, relative in zip(np.minimum(places, length - 1 - places).tolist(), inside / mean, strict=True):
+            for distance, relative in zip(distances[:length].tolist(), inside / mean, strict=True):
                 values.setdefault(distance, []).append(relative)
     return [
         Reach(distance, *np.percentile(values[distance], [25, 50, 75]).tolist(), len(values[distance]))

@@ -98,7 +98,8 @@ def _change(best: Row, bins: Sequence[BinScore], ratio: Ratio | None) -> str:
         parts.append(f"keeps {100 * last.bleu / first.bleu:.0f}% of its BLEU on the longest sources")
     if ratio:
         parts.append(
-            f"lets {ratio.ratio:.1f} times the relative gradient reach source tokens {ratio.distance} steps from the end"
+            f"lets {ratio.ratio:.1f} times the relative gradient reach source tokens {ratio.distance} steps away from the "
+            "fixed vector"
         )
     error = alignment_error(best.system)
     if error is not None:

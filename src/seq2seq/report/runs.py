@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seq2seq.errors import ConfigError
+from seq2seq.report.settings import read_settings
 
 SCORES, HYPOTHESES, PROGRESS = "scores.json", "hypotheses.tsv", "metrics.csv"
 WEIGHTS, PROBES, CONFIG, ERROR = "attention.npz", "probes.npz", "config.yaml", "error.txt"
@@ -24,7 +25,8 @@ COLUMNS = ["id", "source", "reference", "hypothesis"]
 NEEDED_SCORES = ("attention", "data", "seed", "bleu", "bleu_signature", "chrf", "n", "parameters")
 NEEDED_SCORES += ("train_tokens", "train_seconds", "train_tokens_per_s")
 NEEDED_PROBES = ("ids", "accuracy_correct", "accuracy_count", "item_sentence", "item_position", "item_count")
-NEEDED_PROBES += ("item_recalled", "gradient_norm", "gradient_length", "entropy", "coverage")
+NEEDED_PROBES += ("item_recalled", "gradient_norm", "gradient_length", "gradient_distance")
+NEEDED_PROBES += ("entropy", "coverage")
 NEEDED_PROBES += ("alignment_found", "alignment_predicted", "alignment_true")
 BROKEN_ARCHIVE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error)
 
@@ -49,6 +51,7 @@ class Run:
         progress: the validations of ``metrics.csv`` by column, NaN where a row has no value; empty if nothing was logged.
         weights: ``attention.npz`` by sentence id; empty if no weights were kept.
         probes: ``probes.npz`` by array, or None if the run was not probed.
+        settings: ``config.yaml``, every value under its dotted name; empty if it is missing.
     """
 
     folder: Path
@@ -60,6 +63,7 @@ class Run:
     progress: Mapping[str, np.ndarray]
     weights: Mapping[int, Weights]
     probes: Mapping[str, np.ndarray] | None
+    settings: Mapping[str, str]
 
     @property
     def attention(self) -> str:
@@ -131,6 +135,7 @@ def read_run(folder: Path | str) -> Run:
         _progress(folder / PROGRESS),
         _weights(folder / WEIGHTS),
         probes,
+        read_settings(folder / CONFIG),
     )
 
 

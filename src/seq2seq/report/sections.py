@@ -148,13 +148,14 @@ class Sections:
     def gradients(self) -> Section:
         reaches = self.comparison.reaches
         text = [
-            f"At {found.distance} steps from the end, the median of {found.system} is {found.ratio:.3g} times that of "
-            f"{found.baseline}" + ("." if found.distance == FAR else f"; no sentence with values reaches {FAR} steps.")
+            f"At {found.distance} steps from the fixed vector, the median of {found.system} is {found.ratio:.3g} times that "
+            f"of {found.baseline}"
+            + ("." if found.distance == FAR else f"; no sentence with values reaches {FAR} steps.")
             for found in self.comparison.ratios.values()
         ]
         caption = (
             "Norm of the loss's gradient at a source token, relative to the mean of its sentence: median and quartiles by "
-            "distance to the nearer end of the source."
+            "the number of recurrent steps between the token and the fixed vector."
         )
         pictures = (
             [self._picture(figures.reach_figure(reaches, self.look), "gradient_reach", caption)] if reaches else []

@@ -19,6 +19,9 @@ LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 INK = "#1b1b1a"
 """All text and axes; a page replaces it by the colour of its own text."""
 WIDTH, HEIGHT = 5.6, 3.5
+MOST_COLUMNS = 4
+KEY_WIDTH, LETTER_WIDTH, ROW_HEIGHT = 0.65, 0.087, 0.22
+"""Of a legend's entries, in inches: line, gap and margin; a letter; a row."""
 SETTINGS = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.size": 10.5,
@@ -64,10 +67,14 @@ def new_figure(panels: int = 1) -> tuple[Figure, list[Axes]]:
 
 
 def legend(figure: Figure, axes: Axes) -> None:
-    """Above the panels, where it covers no line."""
+    """Above the panels, where it covers no line: as many columns as the longest label allows, on a taller figure."""
     handles, labels = axes.get_legend_handles_labels()
+    widest = KEY_WIDTH + LETTER_WIDTH * max(map(len, labels), default=0)
+    columns = max(1, min(len(labels), MOST_COLUMNS, int(WIDTH / widest)))
+    rows = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + ROW_HEIGHT * max(rows - 1, 0))
     with matplotlib.rc_context(SETTINGS):
-        figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 4), frameon=False)
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
 
 
 def save(figure: Figure, folder: Path, name: str) -> str:

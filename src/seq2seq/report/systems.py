@@ -12,9 +12,13 @@ from seq2seq.report.runs import Run
 BASELINE = "none"
 # Settings that say where and how a run ran, not what was trained; the attention and the seed have fields of their own.
 NOT_A_DIFFERENCE = re.compile(
-    r"seed|attention|run_dir|resume|cache_dir|trainer|trainer\.(devices|accelerator|num_nodes)|"
-    r"callbacks\.(progress|samples)\b.*|(logger|hydra)([./].*)?"
+    r"attention|(.*\.)?(seed|run_dir|resume|cache_dir|dirpath|save_dir|folder|default_root_dir|path)"
+    r"|(experiment|debug|recipe|trainer|logger|hydra/.*)"
+    r"|trainer\.(devices|accelerator|num_nodes|strategy|log_every_n_steps|enable_.*|profiler.*)|logger\..*"
+    r"|callbacks\.(progress|samples|learning_rate|results|probing)\b.*|datamodule\.(workers|evaluation_.*)"
 )
+# What an attention is made of follows from its name unless it was changed.
+OF_ATTENTION = re.compile(r"(model\.decoder\.)?attention\..*")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +56,7 @@ def group(runs: Sequence[Run]) -> list[System]:
         ConfigError: two runs have the same setting and the same seed.
     """
     settings = [_settings(run) for run in runs]
-    # A run that did not write down its settings differs from the others in nothing that can be named.
-    known = [setting for run, setting in zip(runs, settings, strict=True) if {"choices", "overrides"} & set(run.scores)]
-    names = sorted({name for setting in known for name in setting})
-    telling = [name for name in names if len({setting.get(name) for setting in known}) > 1]
+    telling = _telling(runs, settings)
     groups: dict[tuple[str, str], dict[int, Run]] = {}
     for run, setting in zip(runs, settings, strict=True):
         variant = " ".join(f"{name}={setting[name]}" for name in telling if name in setting)
@@ -97,10 +98,33 @@ def baselines(systems: Sequence[System], wanted: str | None = None) -> dict[str,
     return found
 
 
+def _telling(runs: Sequence[Run], settings: Sequence[Mapping[str, str]]) -> list[str]:
+    """The fewest settings that tell the runs apart: what follows from those already taken is left out.
+
+    A size that is written at the top and used in several parts of the model is one difference, and so are the parts that a
+    choice brings along. A run that did not write down its settings differs from the others in nothing that can be named.
+    """
+    known = [
+        (run, setting) for run, setting in zip(runs, settings, strict=True) if run.settings or run.scores.get("choices")
+    ]
+    taken: list[str] = []
+    names = list(dict.fromkeys(name for _, setting in known for name in setting))
+    for name in sorted(names, key=lambda name: (name.count("."), names.index(name))):
+        seen: dict[tuple[str | None, ...], str | None] = {}
+        for run, setting in known:
+            given = tuple(setting.get(each) for each in taken)
+            if OF_ATTENTION.fullmatch(name):
+                given += (run.attention,)
+            if seen.setdefault(given, setting.get(name)) != setting.get(name):
+                taken.append(name)
+                break
+    return sorted(taken, key=names.index)
+
+
 def _settings(run: Run) -> Mapping[str, str]:
-    typed = (override.lstrip("+~").partition("=") for override in run.scores.get("overrides") or [])
+    """Choices first, as their names say most."""
     chosen = {name: str(value) for name, value in (run.scores.get("choices") or {}).items() if value is not None}
-    settings = {name: value for name, _, value in typed} | chosen
+    settings = chosen | run.settings
     return {name: value for name, value in settings.items() if not NOT_A_DIFFERENCE.fullmatch(name)}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int, Num
 from lightning import Callback, LightningModule, Trainer
 
 from seq2seq.data.store import Store
@@ -45,6 +45,7 @@ class Probing(Callback):
     ``item_recalled``           ``[I]``     True if the free translation holds it
     ``gradient_norm``           ``[G, S]``  of the loss at every source token, NaN beyond a sentence's end
     ``gradient_length``         ``[G]``     source tokens of these sentences, ``EOS`` included
+    ``gradient_distance``       ``[G, S]``  recurrent steps from each of them to the fixed vector, -1 beyond the end
     ``entropy``                 ``[N]``     of the weights, in nats; NaN for an attention without weights
     ``coverage``                ``[N]``     by the weights, 0 to 1; NaN for an attention without weights
     ``alignment_found``         ``[N]``     links between items, right ones;
@@ -110,6 +111,7 @@ class Probing(Callback):
                 links,
                 found,
                 None if gradient is None else gradient[:source_length],
+                model.encoder.distances(source_length).numpy(),
             )
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -142,6 +144,7 @@ class _Measured(NamedTuple):
     recalled: Bool[np.ndarray, "I"]
     """In the order of the source."""
     gradient: Float[np.ndarray, "S"] | None
+    distance: Int[np.ndarray, "S"]
 
 
 def _items(
@@ -171,7 +174,8 @@ def _arrays(measured: Mapping[int, _Measured]) -> dict[str, np.ndarray]:
     positions = accuracy_by_position([sentence.hits for sentence in sentences])
     counts = np.array([len(sentence.recalled) for sentence in sentences], np.int64)
     links = np.array([sentence.links for sentence in sentences], np.int64).reshape(-1, len(LinkCounts._fields))
-    gradients = [sentence.gradient for sentence in sentences if sentence.gradient is not None]
+    probed = [sentence for sentence in sentences if sentence.gradient is not None]
+    gradients = [sentence.gradient for sentence in probed]
     arrays = {
         "ids": np.array(ids, np.int64),
         "accuracy_correct": positions.correct,
@@ -180,17 +184,18 @@ def _arrays(measured: Mapping[int, _Measured]) -> dict[str, np.ndarray]:
         "item_position": np.concatenate([np.arange(count) for count in counts] or [counts]),
         "item_count": np.repeat(counts, counts),
         "item_recalled": np.concatenate([sentence.recalled for sentence in sentences] or [np.zeros(0, bool)]),
-        "gradient_norm": _padded(gradients),
+        "gradient_norm": _padded(gradients, np.nan, np.float32),
         "gradient_length": np.array([len(gradient) for gradient in gradients], np.int64),
+        "gradient_distance": _padded([sentence.distance for sentence in probed], -1, np.int64),
         "entropy": np.array([sentence.entropy for sentence in sentences], np.float32),
         "coverage": np.array([sentence.coverage for sentence in sentences], np.float32),
     }
     return arrays | {f"alignment_{name}": links[:, column] for column, name in enumerate(LinkCounts._fields)}
 
 
-def _padded(rows: Sequence[Float[np.ndarray, "_"]]) -> Float[np.ndarray, "G S"]:
-    """One row a sentence, NaN beyond its end."""
-    padded = np.full((len(rows), max(map(len, rows), default=0)), np.nan, np.float32)
+def _padded(rows: Sequence[np.ndarray], beyond: int | float, dtype: type[np.number]) -> Num[np.ndarray, "G S"]:
+    """One row a sentence, ``beyond`` after its end."""
+    padded = np.full((len(rows), max(map(len, rows), default=0)), beyond, dtype)
     for place, row in enumerate(rows):
         padded[place, : len(row)] = row
     return padded
