@@ -32,6 +32,30 @@ print(before - peak_mib())
 """
 
 
+SHAPES = """
+import torch
+from seq2seq.cli.memory import keep_few_preparations
+from seq2seq.training.environment import peak_mib
+if {call}: keep_few_preparations()
+torch.set_float32_matmul_precision("medium")
+weight = torch.randn(256, 2000)
+torch.randn(2000, 256) @ weight
+before = peak_mib()
+for rows in range(1000, 1600): torch.randn(rows, 256) @ weight
+print(peak_mib() - before)
+"""
+
+
+def test_products_of_ever_new_shapes_take_no_memory_each():
+    taken = [
+        float(subprocess.run([sys.executable, "-c", SHAPES.format(call=call)], capture_output=True, check=True).stdout)
+        for call in (True, False)
+    ]
+    if taken[1] < 100:
+        pytest.skip("this processor or library keeps nothing of the products")
+    assert taken[0] < taken[1] / 3
+
+
 def test_the_peak_of_an_earlier_run_is_forgotten():
     """It held half a GiB more at once."""
     if not Path("/proc/self/clear_refs").exists():

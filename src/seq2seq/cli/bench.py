@@ -84,11 +84,12 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
     from omegaconf import OmegaConf
     from torch.nn.utils import clip_grad_norm_
 
-    from seq2seq.cli.memory import keep_freed_memory
+    from seq2seq.cli.memory import keep_few_preparations, keep_freed_memory
     from seq2seq.models.recipe import build
     from seq2seq.training.selection import sample_ids
     from seq2seq.training.task import Translation
 
+    keep_few_preparations()
     keep_freed_memory()
     seed_everything(config.seed, verbose=False)
     data = instantiate(config.datamodule)

@@ -1,7 +1,8 @@
-"""The process's memory: freed blocks kept for the next ones, and each run's peak counted by itself."""
+"""The process's memory: freed blocks kept for the next ones, few prepared products, each run's peak counted by itself."""
 
 import ctypes
 import gc
+import os
 import platform
 from pathlib import Path
 
@@ -10,7 +11,18 @@ import torch
 # <malloc.h>
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 NEVER = 2**31 - 1
+PREPARATIONS = 32
 CLEAR_REFS, RESET_PEAK = Path("/proc/self/clear_refs"), "5"  # proc_pid_clear_refs(5)
+
+
+def keep_few_preparations() -> None:
+    """Bounds what torch's CPU library keeps of the matrix products it has prepared, one for each shape it has met.
+
+    Batches of sentences have ever new shapes, of which it would keep a thousand, gigabytes in all; preparing one anew costs
+    next to nothing. It has an effect before the first product only; who sets these variables by hand is left alone.
+    """
+    for name in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(name, str(PREPARATIONS))
 
 
 def keep_freed_memory() -> bool:

@@ -14,7 +14,7 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.cli.memory import forget_peak, keep_freed_memory
+from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
 from seq2seq.cli.sweep import in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import CheckpointError, ConfigError
@@ -62,6 +62,7 @@ def assemble(config: DictConfig) -> Run:
         UserError: something in the config, the corpus or the checkpoint to resume does not fit.
     """
     _quieten()
+    keep_few_preparations()
     keep_freed_memory()
     forget_peak()
     folder = Path(HydraConfig.get().runtime.output_dir)

@@ -9,6 +9,8 @@ from seq2seq.report.systems import System
 from seq2seq.report.table import Row
 
 SIGNIFICANT = 0.05
+NOTABLE = 1.5
+"""A smaller ratio of gradients says nothing in one sentence; the section on them has it."""
 
 
 def best_of(rows: Sequence[Row]) -> Row | None:
@@ -96,7 +98,7 @@ def _change(best: Row, bins: Sequence[BinScore], ratio: Ratio | None) -> str:
     ]
     if len(bins) > 1 and first.bleu > 0:
         parts.append(f"keeps {100 * last.bleu / first.bleu:.0f}% of its BLEU on the longest sources")
-    if ratio:
+    if ratio and ratio.ratio >= NOTABLE:
         parts.append(
             f"lets {ratio.ratio:.1f} times the relative gradient reach source tokens {ratio.distance} steps away from the "
             "fixed vector"
