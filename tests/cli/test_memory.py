@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from seq2seq.cli.memory import PREPARATIONS, keep_few_preparations
+
 PROGRAM = """
 import resource, torch
 from seq2seq.cli.memory import keep_freed_memory
@@ -33,34 +35,12 @@ print(before - peak_mib())
 """
 
 
-SHAPES = """
-import torch
-from seq2seq.cli.memory import keep_few_preparations
-from seq2seq.training.environment import peak_mib
-if {call}: keep_few_preparations()
-torch.set_float32_matmul_precision("medium")
-weight = torch.randn(256, 2000)
-torch.randn(2000, 256) @ weight
-before = peak_mib()
-for rows in range(1000, 1600): torch.randn(rows, 256) @ weight
-print(peak_mib() - before)
-"""
-
-
-def test_products_of_ever_new_shapes_take_no_memory_each():
-    # A run in this process has set for its children what is tried here.
-    fresh = {name: value for name, value in os.environ.items() if not name.endswith("CACHE_CAPACITY")}
-    taken = [
-        float(
-            subprocess.run(
-                [sys.executable, "-c", SHAPES.format(call=call)], env=fresh, capture_output=True, check=True
-            ).stdout
-        )
-        for call in (True, False)
-    ]
-    if taken[1] < 100:
-        pytest.skip("this processor or library keeps nothing of the products")
-    assert taken[0] < taken[1] / 3
+def test_what_a_user_has_set_for_prepared_products_is_left_alone(monkeypatch):
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    monkeypatch.delenv("LRU_CACHE_CAPACITY", raising=False)
+    keep_few_preparations()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
+    assert os.environ["LRU_CACHE_CAPACITY"] == str(PREPARATIONS)
 
 
 def test_the_peak_of_an_earlier_run_is_forgotten():
