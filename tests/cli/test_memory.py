@@ -1,4 +1,4 @@
-"""Freed memory is used again, seen by the pages that the system has to make."""
+"""Freed memory is used again, seen by the pages that the system has to make; a run counts its own peak."""
 
 import os
 import platform

@@ -86,7 +86,7 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
 
     from seq2seq.cli.memory import keep_few_preparations, keep_freed_memory
     from seq2seq.models.recipe import build
-    from seq2seq.training.selection import sample_ids
+    from seq2seq.spread import evenly
     from seq2seq.training.task import Translation
 
     keep_few_preparations()
@@ -109,7 +109,7 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
     torch.set_float32_matmul_precision(config.matmul_precision)
     optimizer = task.build_optimizer(model.parameters())
     epoch = list(data.train_dataloader())
-    batches = [epoch[place] for place in sample_ids(len(epoch), count)]
+    batches = [epoch[place] for place in evenly(len(epoch), count)]
 
     def step(batch: "Batch") -> None:
         task.loss(batch)[0].backward()

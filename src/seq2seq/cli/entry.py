@@ -29,7 +29,6 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
         config_name: the file to start from.
     """
     settings.register()
-    register_resolvers()
 
     def decorate(task: Callable[[DictConfig], float]) -> Callable[[], None]:
         hydra_main = hydra.main(version_base="1.3", config_path=str(config_folder.resolve()), config_name=config_name)

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli.messages import user_message
 from seq2seq.errors import ConfigError
+from seq2seq.report.settings import PLACES, flat, read_settings
 
 LONGEST_NAME = 100
-NO_SETTING = re.compile(
-    r"(.*\.)?(run_dir|resume|cache_dir|dirpath|save_dir|folder|default_root_dir|path)"
-    r"|callbacks\.(progress|results\.facts)\b.*"
-)
+NO_SETTING = re.compile(rf"{PLACES}|callbacks\.(progress|results\.facts)\b.*")
 """Where a run reads and writes, what it is called and what it shows meanwhile change no result."""
 
 
@@ -90,25 +88,15 @@ def _check_same_settings(folder: Path, config: DictConfig) -> None:
     Raises:
         ConfigError: they differ; names the first difference.
     """
-    finished = dict(_leaves(OmegaConf.load(folder / "config.yaml")))
-    wanted = dict(_leaves(config))
+    finished = read_settings(folder / "config.yaml")
+    wanted = flat(OmegaConf.to_container(config, resolve=True))
     for name in sorted(finished.keys() | wanted.keys(), key=lambda name: (name.count("."), name)):
-        here, there = wanted.get(name), finished.get(name)
+        here, there = wanted.get(name, "null"), finished.get(name, "null")
         if here != there and not NO_SETTING.fullmatch(name):
             raise ConfigError(
                 f"{folder} holds a finished run with {name}={there}, here it is {here}: choose another run_dir, or remove "
                 "that folder"
             )
-
-
-def _leaves(config: Mapping, prefix: str = "") -> Iterator[tuple[str, object]]:
-    """Every setting that holds no others, by its dotted name."""
-    content = OmegaConf.to_container(config, resolve=True) if OmegaConf.is_config(config) else config
-    for name, value in content.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 class SweepReport(Callback):

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from seq2seq.report.grid import Grid
-from seq2seq.report.heatmaps import evenly
 from seq2seq.report.systems import System
 from seq2seq.report.table import spread
+from seq2seq.spread import evenly
 
 PER_MILLE = 1000
 
@@ -50,7 +50,7 @@ def sentences(systems: Sequence[System], wanted: Collection[int] = (), most: int
     place = {sentence: at for at, sentence in enumerate(first.ids)}
     kept = {sentence for run in runs.values() for sentence in run.weights} & place.keys()
     by_length = sorted(kept, key=lambda each: (len(first.sources[place[each]]), each))
-    shown = {*evenly(by_length, most), *(kept & set(wanted))}
+    shown = {*(by_length[place] for place in evenly(len(by_length), most)), *(kept & set(wanted))}
     found = []
     for sentence in (each for each in by_length if each in shown):
         at = place[sentence]

@@ -1,11 +1,12 @@
 """Attention weights as pictures, drawn from a run folder's ``attention.npz``."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+
+from seq2seq.spread import evenly
 
 INCHES_PER_TOKEN = 0.28
 
@@ -22,19 +23,12 @@ def draw_heatmaps(run_folder: Path, most: int = 8) -> list[Path]:
     folder.mkdir(exist_ok=True)
     with np.load(run_folder / "attention.npz", allow_pickle=False) as arrays:
         by_length = sorted(arrays["ids"].tolist(), key=lambda sentence: (len(arrays[f"source_{sentence}"]), sentence))
-        for sentence in evenly(by_length, most):
+        for sentence in (by_length[place] for place in evenly(len(by_length), most)):
             figure = heatmap(arrays[f"weights_{sentence}"], arrays[f"source_{sentence}"], arrays[f"target_{sentence}"])
             path = folder / f"{sentence}.png"
             figure.savefig(path, dpi=120)
             drawn.append(path)
     return drawn
-
-
-def evenly(items: Sequence[int], most: int) -> list[int]:
-    """``most`` of the items at even steps from the first to the last, or all if there are no more."""
-    if len(items) <= most:
-        return list(items)
-    return [items[round(place * (len(items) - 1) / max(most - 1, 1))] for place in range(most)]
 
 
 def heatmap(weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> Figure:

@@ -8,6 +8,9 @@ import yaml
 
 from seq2seq.errors import ConfigError
 
+PLACES = r"(.*\.)?(run_dir|resume|cache_dir|dirpath|save_dir|folder|default_root_dir|path)"
+"""A pattern of settings that say where a run reads and writes, which changes no result."""
+
 
 def read_settings(path: Path) -> dict[str, str]:
     """Every value under its dotted name, as text; empty if the file is missing.
@@ -23,6 +26,11 @@ def read_settings(path: Path) -> dict[str, str]:
         raise ConfigError(f"{path.name} is no readable YAML file ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{path.name} holds no settings by name: half-written?")
+    return flat(content)
+
+
+def flat(content: Mapping[str, Any]) -> dict[str, str]:
+    """Every value that holds no others under its dotted name, as text."""
     return dict(_leaves(content))
 
 

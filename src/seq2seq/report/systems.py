@@ -8,11 +8,12 @@ import numpy as np
 
 from seq2seq.errors import ConfigError
 from seq2seq.report.runs import Run
+from seq2seq.report.settings import PLACES
 
 BASELINE = "none"
 # Settings that say where and how a run ran, not what was trained; the attention and the seed have fields of their own.
 NOT_A_DIFFERENCE = re.compile(
-    r"attention|(.*\.)?(seed|run_dir|resume|cache_dir|dirpath|save_dir|folder|default_root_dir|path)"
+    rf"attention|(.*\.)?seed|{PLACES}"
     r"|(experiment|debug|recipe|trainer|logger|hydra/.*)"
     r"|trainer\.(devices|accelerator|num_nodes|strategy|log_every_n_steps|enable_.*|profiler.*)|logger\..*"
     r"|callbacks\.(progress|samples|learning_rate|results|probing)\b.*|datamodule\.(workers|evaluation_.*)"

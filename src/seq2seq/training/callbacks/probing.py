@@ -111,7 +111,7 @@ class Probing(Callback):
                 links,
                 found,
                 None if gradient is None else gradient[:source_length],
-                model.encoder.distances(source_length).numpy(),
+                None if gradient is None else model.encoder.distances(source_length).numpy(),
             )
 
     def on_test_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -144,7 +144,7 @@ class _Measured(NamedTuple):
     recalled: Bool[np.ndarray, "I"]
     """In the order of the source."""
     gradient: Float[np.ndarray, "S"] | None
-    distance: Int[np.ndarray, "S"]
+    distance: Int[np.ndarray, "S"] | None
 
 
 def _items(

@@ -3,7 +3,7 @@
 from lightning import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities import rank_zero_only
 
-from seq2seq.training.selection import sample_ids
+from seq2seq.spread import evenly
 from seq2seq.training.task import Translated
 from seq2seq.types import Batch
 
@@ -28,7 +28,7 @@ class Samples(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        wanted = sample_ids(len(trainer.datamodule.store.split("valid")), self.count)
+        wanted = evenly(len(trainer.datamodule.store.split("valid")), self.count)
         for place, sentence in enumerate(outputs.ids):
             if sentence in wanted:
                 self._found[sentence] = (outputs.texts[place], outputs.references[place])
