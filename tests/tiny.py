@@ -11,13 +11,17 @@ from seq2seq.types import BOS, EOS, PAD, Batch
 
 CONF = Path(__file__).parents[1] / "conf"
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
+MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 WITHOUT_WEIGHTS = ("none", "initial_state")
 """Those that look at no token; their weights are zeros."""
 VOCABULARY = 20
 
 
-def tiny_recipe(attention: str = "scaled", cell: str = "gru", layers: int = 2, **changes) -> dict:
-    """A recipe as `conf/model/parallel.yaml` gives it, with single-digit sizes."""
+def tiny_recipe(
+    attention: str = "scaled", cell: str = "gru", layers: int = 2, model: str = "parallel", size: int = 8, **changes
+) -> dict:
+    """A recipe as `conf/model/` gives it, with states of ``size`` and all else small."""
+    target = yaml.safe_load((CONF / "model" / f"{model}.yaml").read_text())["decoder"]["_target_"]
     return {
         "_target_": "seq2seq.models.seq2seq.Seq2Seq",
         "embedding_size": 6,
@@ -26,15 +30,15 @@ def tiny_recipe(attention: str = "scaled", cell: str = "gru", layers: int = 2, *
             "_target_": "seq2seq.models.encoder.RecurrentEncoder",
             "_partial_": True,
             "cell": cell,
-            "hidden_size": 8,
+            "hidden_size": size,
             "layers": 1,
         },
         "decoder": {
-            "_target_": "seq2seq.models.parallel.ParallelDecoder",
+            "_target_": target,
             "_partial_": True,
             "attention": yaml.safe_load((CONF / "attention" / f"{attention}.yaml").read_text()),
             "cell": cell,
-            "hidden_size": 8,
+            "hidden_size": size,
             "layers": layers,
         },
     } | changes

@@ -7,6 +7,7 @@ import torch
 import yaml
 
 from seq2seq.attention.base import build_attention, masked_softmax
+from seq2seq.attention.multihead import MultiHeadAttention
 from seq2seq.attention.none import NoAttention
 from seq2seq.attention.uniform import UniformAttention
 from seq2seq.errors import ConfigError
@@ -121,7 +122,10 @@ def test_one_token_gets_all_the_weight(attention, queries, memory):
         pytest.skip("no attention gives no weight to any token")
     context, weights = attention(queries, attention.bind(memory))
     assert (weights[2, :, 0] == 1).all()
-    torch.testing.assert_close(context[2], memory.states[2, :1].expand(T, C))
+    value = memory.states[2, :1]
+    if isinstance(attention, MultiHeadAttention):
+        value = attention.output(attention.value(value))
+    torch.testing.assert_close(context[2], value.expand(T, C))
 
 
 def test_dropout_acts_in_training_only(memory, queries):

@@ -6,9 +6,15 @@ import pytest
 import torch
 
 from seq2seq.attention.additive import AdditiveAttention
+from seq2seq.attention.concat import ConcatAttention
+from seq2seq.attention.dot import DotProductAttention
+from seq2seq.attention.general import GeneralAttention
+from seq2seq.attention.location import LocationAttention
+from seq2seq.attention.multihead import MultiHeadAttention
 from seq2seq.attention.none import NoAttention
 from seq2seq.attention.scaled import ScaledDotProductAttention
 from seq2seq.attention.uniform import UniformAttention
+from seq2seq.errors import ConfigError
 from seq2seq.types import Memory
 
 
@@ -40,6 +46,50 @@ def test_scaled_projects_before_it_compares():
     attention.key.weight.data = torch.tensor([[1.0], [0.0]])
     _, weights = attention(torch.ones(1, 1, 1), attention.bind(memory_of([[[1.0], [2.0]]], [[True, True]])))
     assert (weights[0, 0, 1] / weights[0, 0, 0]).item() == pytest.approx(math.exp(1 / math.sqrt(2)), rel=1e-5)
+
+
+def test_a_scale_of_one_leaves_the_root_out():
+    """d = 4: the scores are exactly sqrt(4) times as large."""
+    torch.manual_seed(0)
+    attention, twin = (ScaledDotProductAttention(query_size=4, memory_size=4, scale=scale) for scale in (None, 1.0))
+    twin.load_state_dict(attention.state_dict())
+    queries, keys = torch.randn(2, 3, 4), torch.randn(2, 5, 4)
+    torch.testing.assert_close(twin.score(queries, keys), 2 * attention.score(queries, keys))
+
+
+def test_scaled_agrees_with_the_attention_of_torch():
+    torch.manual_seed(0)
+    attention = ScaledDotProductAttention(query_size=6, memory_size=5, attention_size=4)
+    memory = memory_of(torch.randn(2, 7, 5).tolist(), (torch.arange(7) < torch.tensor([[7], [3]])).tolist())
+    queries = torch.randn(2, 3, 6)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        attention.query(queries), attention.key(memory.states), memory.states, attn_mask=memory.is_token.unsqueeze(1)
+    )
+    torch.testing.assert_close(attention(queries, attention.bind(memory)).context, expected)
+
+
+def test_multihead_agrees_with_the_attention_of_torch():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(query_size=8, memory_size=8, heads=2)
+    theirs = torch.nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
+    theirs.in_proj_weight.data = torch.cat([part.weight for part in (attention.query, attention.key, attention.value)])
+    theirs.out_proj.weight.data = attention.output.weight.data
+    memory = memory_of(torch.randn(2, 7, 8).tolist(), (torch.arange(7) < torch.tensor([[7], [3]])).tolist())
+    queries, bound = torch.randn(2, 3, 8), attention.bind(memory)
+    context, heads = theirs(
+        queries, memory.states, memory.states, key_padding_mask=~memory.is_token, average_attn_weights=False
+    )
+    torch.testing.assert_close(attention(queries, bound).context, context)
+    torch.testing.assert_close(attention.head_weights(queries, bound), heads)
+
+
+def test_general_with_the_identity_is_dot():
+    attention, twin = (kind(query_size=3, memory_size=3) for kind in (GeneralAttention, DotProductAttention))
+    set_identity(attention.key)
+    memory = memory_of([[[3.0, 0.0, 1.0], [0.0, 1.0, -2.0]]], [[True, True]])
+    queries = torch.tensor([[[1.0, 2.0, 0.5]]])
+    expected = twin(queries, twin.bind(memory))
+    torch.testing.assert_close(attention(queries, attention.bind(memory)), expected)
 
 
 def test_additive_is_tanh_of_the_sum():
@@ -147,3 +197,105 @@ def test_additive_keeps_no_tensor_of_all_pairs_for_the_gradient():
         attention.score(queries.requires_grad_(), keys)
     assert kept
     assert max(kept) == keys.numel()
+
+
+TWO_KEYS = ([[[3.0, 0.0], [0.0, 1.0]]], [[True, True]])
+
+
+def test_dot_is_the_inner_product():
+    """q = (1, 2), keys (3, 0) and (0, 1): 3 and 2."""
+    attention = DotProductAttention(query_size=2, memory_size=2)
+    bound = attention.bind(memory_of(*TWO_KEYS))
+    assert attention.score(torch.tensor([[[1.0, 2.0]]]), bound.keys)[0, 0].tolist() == [3.0, 2.0]
+    assert list(attention.parameters()) == []
+
+
+def test_dot_projects_states_of_another_size():
+    """U = (1, 1; 0, 2): keys (3, 0) and (1, 2); q = (1, 2): 3 and 5."""
+    attention = DotProductAttention(query_size=2, memory_size=3)
+    attention.key.weight.data = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 0.0]])
+    bound = attention.bind(memory_of([[[3.0, 0.0, 9.0], [0.0, 1.0, 9.0]]], [[True, True]]))
+    assert attention.score(torch.tensor([[[1.0, 2.0]]]), bound.keys)[0, 0].tolist() == [3.0, 5.0]
+
+
+def test_general_is_bilinear():
+    """W = (1, 2; 3, 4), q = (1, -1): q W = (-2, -2); keys (3, 0) and (0, 1): -6 and -2."""
+    attention = GeneralAttention(query_size=2, memory_size=2)
+    attention.key.weight.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    bound = attention.bind(memory_of(*TWO_KEYS))
+    assert attention.score(torch.tensor([[[1.0, -1.0]]]), bound.keys)[0, 0].tolist() == [-6.0, -2.0]
+
+
+def test_concat_by_hand_and_as_additive_attention():
+    """W = (1, 0.5, -1), v = 2: q = 1 and keys (3, 0), (0, 1): 2 tanh 2.5 and 2 tanh 0."""
+    attention = ConcatAttention(query_size=1, memory_size=2, attention_size=1)
+    attention.hidden.weight.data = torch.tensor([[1.0, 0.5, -1.0]])
+    attention.energy.weight.data = torch.tensor([[2.0]])
+    bound = attention.bind(memory_of(*TWO_KEYS))
+    scores = attention.score(torch.ones(1, 1, 1), bound.keys)
+    assert scores[0, 0].tolist() == pytest.approx([2 * math.tanh(2.5), 0.0], abs=1e-6)
+    twin = AdditiveAttention(query_size=1, memory_size=2, attention_size=1)
+    twin.query.weight.data, twin.key.weight.data = attention.hidden.weight.data.split((1, 2), dim=1)
+    twin.energy.weight.data = attention.energy.weight.data
+    assert torch.equal(twin.score(torch.ones(1, 1, 1), twin.bind(memory_of(*TWO_KEYS)).keys), scores)
+
+
+def test_location_reads_positions_whatever_stands_there():
+    """W q = (ln 1, ln 3, ln 100): with two tokens, weights 1/4 and 3/4, for any keys."""
+    attention = LocationAttention(query_size=1, memory_size=2, max_positions=3)
+    attention.position.weight.data = torch.log(torch.tensor([[1.0], [3.0], [100.0]]))
+    for states in ([[1.0, 2.0], [3.0, 4.0]], [[-5.0, 0.0], [0.0, 7.0]]):
+        memory = memory_of([[*states, [9.0, 9.0]]], [[True, True, False]])
+        weights = attention(torch.ones(1, 1, 1), attention.bind(memory)).weights
+        assert weights[0, 0].tolist() == pytest.approx([0.25, 0.75, 0])
+
+
+def test_location_with_content_adds_what_its_position_makes_of_the_key():
+    """Positions map keys by (1, 1) and (0, 2); keys (3, 0) and (0, 1) add 3 and 2 to W q = (5, 7)."""
+    attention = LocationAttention(query_size=1, memory_size=2, max_positions=2, content=True)
+    attention.position.weight.data = torch.tensor([[5.0], [7.0]])
+    attention.key.weight.data = torch.tensor([[1.0, 1.0], [0.0, 2.0]])
+    bound = attention.bind(memory_of(*TWO_KEYS))
+    assert attention.score(torch.ones(1, 1, 1), bound.keys)[0, 0].tolist() == [8.0, 9.0]
+
+
+def test_location_refuses_a_source_that_is_too_long():
+    attention = LocationAttention(query_size=1, memory_size=2, max_positions=1)
+    with pytest.raises(ConfigError, match=r"max_positions=1 positions, and a source has 2 tokens: raise"):
+        attention.bind(memory_of(*TWO_KEYS))
+
+
+def multihead(heads):
+    attention = MultiHeadAttention(query_size=2, memory_size=2, heads=heads)
+    for linear in (attention.query, attention.key, attention.value, attention.output):
+        set_identity(linear)
+    return attention
+
+
+def test_one_head_without_projections_is_scaled_attention():
+    attention, twin = multihead(1), ScaledDotProductAttention(query_size=2, memory_size=2)
+    set_identity(twin.query)
+    set_identity(twin.key)
+    queries, memory = torch.tensor([[[1.0, 2.0], [0.5, -1.0]]]), memory_of(*TWO_KEYS)
+    for found, expected in zip(
+        attention(queries, attention.bind(memory)), twin(queries, twin.bind(memory)), strict=True
+    ):
+        torch.testing.assert_close(found, expected)
+
+
+def test_each_head_looks_with_its_own_part():
+    """q = (ln 3 / 3, 2 ln 2), keys (3, 0), (0, 1), d = 1: scores (ln 3, 0) and (0, ln 4), weights 3/4, 1/4 and 1/5, 4/5."""
+    attention, memory = multihead(2), memory_of(*TWO_KEYS)
+    queries = torch.tensor([[[math.log(3) / 3, 2 * math.log(2)]]])
+    bound = attention.bind(memory)
+    heads = attention.head_weights(queries, bound)[0, :, 0]
+    torch.testing.assert_close(heads, torch.tensor([[0.75, 0.25], [0.2, 0.8]]))
+    context, weights = attention(queries, bound)
+    torch.testing.assert_close(weights[0, 0], torch.tensor([0.475, 0.525]))
+    # The first head reads the first number of each value, the second the second.
+    torch.testing.assert_close(context[0, 0], torch.tensor([0.75 * 3, 0.8]))
+
+
+def test_heads_must_divide_their_size():
+    with pytest.raises(ConfigError, match=r"attention\.heads=3 must divide the size they share, found 8"):
+        MultiHeadAttention(query_size=8, memory_size=8, heads=3)

@@ -3,18 +3,20 @@
 import pytest
 import torch
 
+from seq2seq.decoding.greedy import Greedy
 from seq2seq.errors import ConfigError
 from seq2seq.models.recipe import build
 from seq2seq.types import BOS, PAD
-from tests.tiny import ATTENTIONS, VOCABULARY, batch_of, padded, tiny_model, tiny_recipe
+from tests.tiny import ATTENTIONS, MODELS, VOCABULARY, batch_of, padded, tiny_model, tiny_recipe
 
-CELLS = ["gru", "lstm"]
+CELLS = ["gru", "lstm", "rnn"]
 
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_forward_equals_folded_steps(attention, cell):
-    model = tiny_model(attention, cell=cell, layers=3)
+@pytest.mark.parametrize("model", MODELS)
+def test_forward_equals_folded_steps(model, attention, cell):
+    model = tiny_model(attention, cell=cell, layers=3, model=model)
     source = padded([[5, 6, 7, 3], [8, 3], [3]])
     inputs = padded([[BOS, 9, 10, 11, 12], [BOS, 13, 14], [BOS, 15, 16, 17]])
     expected = model(source, inputs)
@@ -27,8 +29,9 @@ def test_forward_equals_folded_steps(attention, cell):
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_select_commutes_with_step(attention, cell):
-    model = tiny_model(attention, cell=cell)
+@pytest.mark.parametrize("model", MODELS)
+def test_select_commutes_with_step(model, attention, cell):
+    model = tiny_model(attention, cell=cell, model=model)
     state = model.start(padded([[5, 6, 7, 3], [8, 3], [9, 4, 3]]))
     order = torch.tensor([2, 0, 0])
     tokens = torch.tensor([10, 11, 12])
@@ -48,8 +51,9 @@ def test_repeat_puts_copies_side_by_side():
 
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_padding_and_neighbours_change_nothing(attention, cell):
-    model = tiny_model(attention, cell=cell)
+@pytest.mark.parametrize("model", MODELS)
+def test_padding_and_neighbours_change_nothing(model, attention, cell):
+    model = tiny_model(attention, cell=cell, model=model)
     source, inputs = padded([[5, 6, 3], [8, 9, 10, 11, 12, 3]]), padded([[BOS, 9], [BOS, 9, 10, 11]])
     together = model(source, inputs)
     alone = model(source[:1, :3], inputs[:1, :2])
@@ -93,9 +97,12 @@ def test_attentions_differ_in_nothing_but_the_attention():
     }
     assert all(parts == rest["none"] for parts in rest.values())
     assert "attention" not in counts["none"]
-    # Query and key maps, 8 x 8 each; additive has its vector of 8 on top.
+    # Query and key maps, 8 x 8 each; additive has its vector of 8 on top; multi-head attention maps values and output, too.
     assert counts["scaled"]["attention"] == 128
-    assert counts["additive"]["attention"] == 136
+    assert counts["additive"]["attention"] == counts["concat"]["attention"] == 136
+    assert "attention" not in counts["dot"]
+    assert counts["general"]["attention"] == 64
+    assert counts["multihead"]["attention"] == 256
 
 
 def test_word_dropout_drops_whole_words_in_training_only():
@@ -110,8 +117,9 @@ def test_word_dropout_drops_whole_words_in_training_only():
 
 
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_every_weight_learns(attention):
-    model = tiny_model(attention).train()
+@pytest.mark.parametrize("model", MODELS)
+def test_every_weight_learns(model, attention):
+    model = tiny_model(attention, model=model).train()
     batch = batch_of([[5, 6, 7], [8, 9]], [[10, 11], [12, 13, 14]])
     decoded = model(batch.source, batch.inputs)
     torch.nn.functional.cross_entropy(
@@ -122,10 +130,32 @@ def test_every_weight_learns(attention):
     ] == []
 
 
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("model", MODELS)
+def test_eight_pairs_are_learned_by_heart(model, attention, cell):
+    """A few seconds of teaching, then free decoding gives every target back, to the token."""
+    torch.manual_seed(5)
+    sources = [torch.randint(4, VOCABULARY, (length,)).tolist() for length in (1, 2, 2, 3, 3, 4, 4, 5)]
+    targets = [torch.randint(4, VOCABULARY, (length,)).tolist() for length in (2, 1, 3, 2, 4, 3, 5, 4)]
+    batch = batch_of(sources, targets)
+    model = tiny_model(attention, cell=cell, model=model, size=32, embedding_size=16).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    loss = torch.tensor(torch.inf)
+    while loss > 0.02:
+        logits = model.output(model(batch.source, batch.inputs).features).flatten(0, 1)
+        loss = torch.nn.functional.cross_entropy(logits, batch.targets.flatten(), ignore_index=PAD)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    assert [hypothesis.tokens for hypothesis in Greedy()(model.eval(), batch.source)] == targets
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"cell": "gruu"}, "cell must be one of gru, lstm, found 'gruu'"),
+        ({"cell": "gruu"}, "cell must be one of gru, lstm, rnn, found 'gruu'"),
         ({"layers": 1}, "decoder_layers of 2 or more, found 1"),
         ({"tying": "some"}, "tying must be none, target or all, found 'some'"),
     ],

@@ -44,9 +44,15 @@ def slips(every: int, start: int = 0):
 
 
 def write_run(
-    folder: Path, attention: str = "scaled", seed: int = 1, translate=perfect, probed: bool = True, **changes
+    folder: Path,
+    attention: str = "scaled",
+    seed: int = 1,
+    translate=perfect,
+    probed: bool = True,
+    heads: int = 0,
+    **changes,
 ) -> Path:
-    """A run folder as a finished training leaves it."""
+    """A run folder as a finished training leaves it; with ``heads``, those of the decoder and of a layer of the encoder."""
     folder.mkdir(parents=True)
     hypotheses = [translate(reference) for reference in REFERENCES]
     rows = zip(map(str, range(COUNT)), SOURCES, REFERENCES, hypotheses, strict=True)
@@ -76,19 +82,26 @@ def write_run(
         "10,5.0,,,,\n20,,10.0,4.0,25000,0.75\n40,,20.0,2.0,50000,1.5\n",
         encoding="utf-8",
     )
-    _write_weights(folder / "attention.npz", attention)
+    _write_weights(folder / "attention.npz", attention, heads)
     if probed:
         np.savez(folder / "probes.npz", **probes(attention))
     return folder
 
 
-def _write_weights(path: Path, attention: str) -> None:
+def _write_weights(path: Path, attention: str, heads: int) -> None:
     arrays: dict[str, np.ndarray] = {"ids": np.array([3, 11])}
     for sentence in (3, 11):
         size = LENGTHS[sentence] + 1
         # Every target token reads its own source token with 0.9; the rest is spread.
         weights = np.full((size, size), 0.1 / (size - 1)) + np.eye(size) * (0.9 - 0.1 / (size - 1))
         arrays[f"weights_{sentence}"] = (weights * (attention != "none")).astype(np.float32)
+        if heads:
+            # The first head reads the first token; all others share the rest of the mean.
+            first = np.zeros((size, size))
+            first[:, 0] = 1
+            others = (weights * heads - first) / (heads - 1)
+            arrays[f"heads_{sentence}"] = np.stack([first, *[others] * (heads - 1)]).astype(np.float16)
+            arrays[f"encoder_{sentence}"] = np.stack([first, *[np.eye(size)] * (heads - 1)])[None].astype(np.float16)
         arrays[f"source_{sentence}"] = np.array([*SOURCES[sentence].split(), "</s>"])
         arrays[f"target_{sentence}"] = np.array([*REFERENCES[sentence].split(), "</s>"])
     np.savez(path, **arrays)

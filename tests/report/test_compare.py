@@ -195,8 +195,9 @@ def test_a_sweep_over_a_number_is_drawn_along_it(tmp_path):
         folder = write_run(tmp_path / "runs" / str(at), name, 1, how)
         (folder / "config.yaml").write_text(f"hidden_size: {size}\n")
     comparison = gather([tmp_path / "runs"], resamples=50)
-    setting, curves = swept(comparison.rows)
-    assert setting == "hidden_size"
+    sweep = swept(comparison.rows)
+    curves = sweep.of(lambda row: row.bleu)
+    assert sweep.setting == "hidden_size"
     assert {name: [value for value, _ in points] for name, points in curves.items()} == {
         "none": [32.0, 256.0],
         "scaled": [32.0, 256.0],
@@ -210,3 +211,20 @@ def test_a_sweep_over_a_number_is_drawn_along_it(tmp_path):
 
 def test_a_sweep_over_words_is_not_drawn_along_them(runs):
     assert swept(gather([runs], resamples=10).rows) is None
+
+
+def test_what_else_varies_names_the_curves_and_the_scores_before_training_are_drawn(tmp_path):
+    """Deviations of sqrt(size) without the root and 1 with it, as their table and their figure say."""
+    for at, (scale, size) in enumerate((scale, size) for scale in ("null", "1.0") for size in (64, 1024)):
+        start = {"deviation": size**0.5 if scale == "1.0" else 1.0, "entropy": 0.5, "gradient": 0.01}
+        folder = write_run(tmp_path / "runs" / str(at), "scaled", 1, scores_at_start=start)
+        (folder / "config.yaml").write_text(f"attention:\n  attention_size: {size}\n  scale: {scale}\n")
+    sweep = swept(gather([tmp_path / "runs"], resamples=10).rows)
+    assert sweep.setting == "attention.attention_size"
+    assert set(sweep.curves) == {"scaled attention.scale=null", "scaled attention.scale=1.0"}
+    page = compare([tmp_path / "runs"], tmp_path / "report", resamples=10)
+    table = (page.parent / "tables" / "scores_at_start.csv").read_text().splitlines()
+    assert table[0].startswith("system,standard deviation of the scores")
+    assert "scaled attention.attention_size=1024 attention.scale=1.0,32,0.5,0.01" in table
+    assert (page.parent / "figures" / "scores_at_start.svg").is_file()
+    assert "Scores before training" in page.read_text()

@@ -17,6 +17,7 @@ def page_file(tmp_path_factory):
     folder = tmp_path_factory.mktemp("page")
     write_run(folder / "runs" / "0", "none", 1, forgetful)
     write_run(folder / "runs" / "1", "scaled", 1, slips(10))
+    write_run(folder / "runs" / "2", "multihead", 1, slips(12), heads=2)
     return compare([folder / "runs"], folder / "report", resamples=50)
 
 
@@ -51,14 +52,14 @@ def opened(browser, page_file):
 
 def test_it_renders(opened):
     page = opened()
-    assert page.title() == "Attention compared: none, scaled on trees"
+    assert page.title() == "Attention compared: none, multihead, scaled on trees"
     assert page.locator(".headline li").count() == 3
     assert page.locator("figure svg").count() == 6
     assert all(drawing.bounding_box()["height"] > 100 for drawing in page.locator("figure svg").all())
-    assert page.locator(".panel").count() == 2
+    assert page.locator(".panel").count() == 3
     assert "no weights to show" in page.locator(".panel").first.text_content()
     # Sentence 3 has 7 words and the end, on both sides.
-    assert page.locator(".heat td[aria-label]").count() == 8 * 8
+    assert page.locator(".heat td[aria-label]").count() == 2 * 8 * 8
 
 
 def test_pointing_at_a_cell_shows_its_weight_and_tokens(opened):
@@ -120,6 +121,34 @@ def test_another_sentence_is_chosen_by_button_and_by_list(opened):
     assert SOURCES[3] in page.locator("#panels").text_content()
     page.locator("[data-sentence='11']").click()
     assert SOURCES[11] in page.locator("#panels").text_content()
+
+
+def test_heads_and_the_encoder_are_chosen_from_a_list(opened):
+    page = opened()
+    panel = page.locator(".panel[aria-label='multihead']")
+    choose = panel.locator("select")
+    assert choose.locator("option").all_text_contents() == [
+        "decoder, mean of its heads",
+        "decoder, head 1",
+        "decoder, head 2",
+        "encoder, layer 1, mean of its heads",
+        "encoder, layer 1, head 1",
+        "encoder, layer 1, head 2",
+    ]
+    assert page.locator(".panel[aria-label='scaled'] select").count() == 0
+    words = SOURCES[3].split()
+    choose.select_option("decoder, head 1")
+    first = panel.locator(".heat tbody tr").nth(2).locator("td").nth(0)
+    assert first.get_attribute("aria-label") == f"source {words[0]}, target {words[2].upper()}: weight 1.000"
+    choose.select_option("encoder, layer 1, mean of its heads")
+    assert first.get_attribute("aria-label") == f"source {words[0]}, token {words[2]}: weight 0.500"
+    graph = panel.locator(".graph svg")
+    # Each of the 8 tokens looks at the first and at itself, which is one for the first.
+    assert graph.locator("path").count() == 7
+    assert graph.locator("circle").count() == 8
+    assert graph.locator("text").all_text_contents() == [*words, "</s>"]
+    page.locator("#next").click()
+    assert panel.locator("select").input_value() == "encoder, layer 1, mean of its heads"
 
 
 @pytest.mark.parametrize("width", [360, 768, 1400])

@@ -112,8 +112,10 @@ def test_weights_to_look_at(systems):
     assert found["systems"] == ["none", "scaled"]
     assert [sentence["id"] for sentence in found["sentences"]] == [3, 11]
     views = found["sentences"][0]["views"]
-    assert "weights" not in views["none"]
-    assert views["scaled"]["weights"][0][:2] == [900, 14]
+    assert views["none"]["looks"] == []
+    (look,) = views["scaled"]["looks"]
+    assert (look["name"], look["itself"]) == ("decoder", False)
+    assert look["weights"][0][:2] == [900, 14]
     assert views["scaled"]["source"][-1] == "</s>"
     assert views["scaled"]["seed"] == 1
 

@@ -38,10 +38,16 @@ class AdditiveAttention(Attention):
         return self.key(states)
 
     def score(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
-        queries, weight = self.query(queries), self.energy.weight[0]
-        # Sums over all positions of a sentence are too long for half precision.
-        single = torch.promote_types(queries.dtype, torch.float32)
-        return _Scores.apply(queries.to(single), keys.to(single), weight.to(single)).to(queries.dtype)
+        return additive_scores(self.query(queries), keys, self.energy.weight[0])
+
+
+def additive_scores(
+    queries: Float[Tensor, "B T A"], keys: Float[Tensor, "B S A"], weight: Float[Tensor, "A"]
+) -> Float[Tensor, "B T S"]:
+    """``weight . tanh(query + key)`` of every query with every key."""
+    # Sums over all positions of a sentence are too long for half precision.
+    single = torch.promote_types(queries.dtype, torch.float32)
+    return _Scores.apply(queries.to(single), keys.to(single), weight.to(single)).to(queries.dtype)
 
 
 class _Scores(torch.autograd.Function):

@@ -18,12 +18,20 @@ class ScaledDotProductAttention(Attention):
 
     Args:
         attention_size: ``A``, size in which they are compared; the query's size if not given.
+        scale: what the products are multiplied with; ``1 / sqrt(A)`` if not given, 1 for the plain product of projections.
     """
 
-    def __init__(self, query_size: int, memory_size: int, attention_size: int | None = None, dropout: float = 0.0):
+    def __init__(
+        self,
+        query_size: int,
+        memory_size: int,
+        attention_size: int | None = None,
+        scale: float | None = None,
+        dropout: float = 0.0,
+    ):
         super().__init__(query_size, memory_size, dropout)
         attention_size = attention_size or query_size
-        self.scale = attention_size**-0.5
+        self.scale = attention_size**-0.5 if scale is None else scale
         self.query = nn.Linear(query_size, attention_size, bias=False)
         self.key = nn.Linear(memory_size, attention_size, bias=False)
 

@@ -21,6 +21,7 @@ class Settings:
     hidden_size: int = MISSING
     encoder_layers: int = MISSING
     decoder_layers: int = MISSING
+    residual: bool = MISSING
     tying: str = MISSING
     dropout: float = MISSING
     word_dropout: float = MISSING

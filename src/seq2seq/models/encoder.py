@@ -21,10 +21,11 @@ class RecurrentEncoder(nn.Module):
 
     Args:
         input_size: ``E``, told by the embedding.
-        cell: ``gru`` or ``lstm``.
+        cell: ``gru``, ``lstm`` or ``rnn``.
         hidden_size: ``C``, size of a memory state and of the fixed vector; two directions have half of it each.
         layers: ``L``.
         dropout: between layers.
+        residual: from the second layer on, a layer's input is added to its output.
         bidirectional: False reads forwards only.
         reverse: reads the tokens before ``EOS`` from the last to the first. The memory keeps the source's order.
     """
@@ -36,6 +37,7 @@ class RecurrentEncoder(nn.Module):
         hidden_size: int,
         layers: int = 1,
         dropout: float = 0.0,
+        residual: bool = False,
         bidirectional: bool = True,
         reverse: bool = False,
     ):
@@ -45,6 +47,7 @@ class RecurrentEncoder(nn.Module):
             raise ConfigError(f"hidden_size is shared by two directions and must be even, found {hidden_size}")
         self.memory_size = hidden_size
         self.reverse = reverse
+        self.residual = residual
         size = hidden_size // directions
         self.directions = nn.ModuleList(
             nn.ModuleList(
@@ -62,15 +65,15 @@ class RecurrentEncoder(nn.Module):
         states = embedded
         for layer, stacks in enumerate(zip(*self.directions, strict=True)):
             inputs = self.dropout(states) if layer else states
-            outputs = [stacks[0].read(inputs)]
+            outputs = [stacks[0](inputs)[0]]
             if len(stacks) == 2:
                 # Turned by each row's own length, padding comes last for either direction and no state passes through it.
-                outputs.append(_turned(stacks[1].read(_turned(inputs, lengths)), lengths))
-            states = torch.cat(outputs, dim=-1) if len(outputs) == 2 else outputs[0]  # [B, S, C]
+                outputs.append(_turned(stacks[1](_turned(inputs, lengths))[0], lengths))
+            read = torch.cat(outputs, dim=-1) if len(outputs) == 2 else outputs[0]  # [B, S, C]
+            states = states + read if layer and self.residual else read
         size = stacks[0].hidden_size
-        rows = torch.arange(len(lengths), device=lengths.device)
         # Read last: the last token forwards, the first one backwards.
-        final = torch.cat((states[rows, lengths - 1, :size], states[:, 0, size:]), dim=-1)  # [B, C]
+        final = torch.cat((last_of(states, is_token)[:, :size], states[:, 0, size:]), dim=-1)  # [B, C]
         if self.reverse:
             states = _turned(states, lengths - 1)
         return Memory(states * is_token.unsqueeze(-1), is_token, final)
@@ -82,6 +85,12 @@ class RecurrentEncoder(nn.Module):
             return torch.minimum(places, length - 1 - places)
         # Read from the end, token s comes ``s + 1`` steps before ``EOS``.
         return torch.where(places == length - 1, 0, places + 1) if self.reverse else length - 1 - places
+
+
+def last_of(states: Float[Tensor, "B S N"], is_token: Bool[Tensor, "B S"]) -> Float[Tensor, "B N"]:
+    """The state of each row's last token, ``EOS``."""
+    lengths = is_token.sum(dim=1)
+    return states[torch.arange(len(lengths), device=lengths.device), lengths - 1]
 
 
 def _turned(inputs: Float[Tensor, "B S N"], counts: Int[Tensor, "B"]) -> Float[Tensor, "B S N"]:

@@ -28,10 +28,11 @@ class ParallelDecoder(Decoder):
         embedding_size: ``E``.
         memory_size: ``C``, told by the encoder.
         attention: waits for ``query_size`` and ``memory_size``.
-        cell: ``gru`` or ``lstm``.
+        cell: ``gru``, ``lstm`` or ``rnn``.
         hidden_size: ``D``.
         layers: ``L``, at least 2: one below the attention, the others above.
         dropout: on what the upper layers and the output layer read, and between upper layers.
+        residual: from the second layer of a stack on, its input is added to its output.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class ParallelDecoder(Decoder):
         hidden_size: int,
         layers: int = 2,
         dropout: float = 0.0,
+        residual: bool = False,
     ):
         super().__init__()
         if layers < 2:
@@ -51,7 +53,7 @@ class ParallelDecoder(Decoder):
         self.embedding = embedding
         self.bottom = Recurrent(cell, embedding_size, hidden_size, 1)
         self.attention = build_attention(attention, hidden_size, memory_size)
-        self.upper = Recurrent(cell, hidden_size + memory_size, hidden_size, layers - 1, dropout)
+        self.upper = Recurrent(cell, hidden_size + memory_size, hidden_size, layers - 1, dropout, residual)
         self.bridges = nn.ModuleList(Bridge(memory_size, stack) for stack in (self.bottom, self.upper))
         self.readout = nn.Linear(hidden_size + memory_size, embedding_size)
         self.dropout = Dropout(dropout)

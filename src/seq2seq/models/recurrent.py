@@ -1,7 +1,8 @@
 """A stack of recurrent layers whose state is one batch-first tensor, whatever the cell.
 
 Sources: GRU, Cho et al. 2014, arXiv:1406.1078, section 2.3; LSTM, Hochreiter & Schmidhuber 1997, with the forget gate of
-Gers et al. 2000.
+Gers et al. 2000; the plain tanh network of Elman 1990, whose gradient vanishes soonest; residual connections between
+layers, Wu et al. 2016, arXiv:1609.08144, section 3.1.
 A GRU that learns on a CPU runs the layers of ``gru.py``, with the same weights; all else is torch's own network.
 """
 
@@ -13,18 +14,19 @@ from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
 from seq2seq.models.gru import gru_layer
 
-CELLS: dict[str, type[nn.RNNBase]] = {"gru": nn.GRU, "lstm": nn.LSTM}
+CELLS: dict[str, type[nn.RNNBase]] = {"gru": nn.GRU, "lstm": nn.LSTM, "rnn": nn.RNN}
 
 
 class Recurrent(nn.Module):
     """``layers`` recurrent layers, dropout between them.
 
     Args:
-        cell: ``gru`` or ``lstm``.
+        cell: ``gru``, ``lstm`` or ``rnn``.
         input_size: size of what the first layer reads.
         hidden_size: ``D``, size of one layer's output.
         layers: ``L``.
         dropout: between layers.
+        residual: from the second layer on, a layer's input is added to its output.
 
     Attributes:
         state_size: ``W``: ``D``, or ``2 D`` for an LSTM, whose hidden state and cell stand side by side.
@@ -37,6 +39,7 @@ class Recurrent(nn.Module):
         hidden_size: int,
         layers: int,
         dropout: float = 0.0,
+        residual: bool = False,
     ):
         super().__init__()
         if cell not in CELLS:
@@ -45,50 +48,41 @@ class Recurrent(nn.Module):
             raise ConfigError(f"a recurrent stack needs at least 1 layer, found {layers}")
         self.hidden_size = hidden_size
         self.layers = layers
-        self.parts = 2 if cell == "lstm" else 1
-        self.state_size = self.parts * hidden_size
+        self.state_size = (2 if cell == "lstm" else 1) * hidden_size
         self.dropout = Dropout(dropout)
-        self.rnn = CELLS[cell](
-            input_size,
-            hidden_size,
-            layers,
-            batch_first=True,
-            # torch warns where there is no gap between layers to drop out in
-            dropout=dropout if layers > 1 else 0.0,
+        self.residual = residual
+        self.rnns = nn.ModuleList(
+            CELLS[cell](hidden_size if layer else input_size, hidden_size, batch_first=True) for layer in range(layers)
         )
-        for name, parameter in self.rnn.named_parameters():
-            if name.startswith("weight_hh"):
-                for gate in parameter.data.chunk(parameter.shape[0] // hidden_size):
-                    nn.init.orthogonal_(gate)
+        for rnn in self.rnns:
+            for gate in rnn.weight_hh_l0.data.split(hidden_size):
+                nn.init.orthogonal_(gate)
 
     def forward(
-        self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B L W"]
+        self, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B L W"] | None = None
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B L W"]]:
-        """Outputs of the top layer at every position, and the state after the last."""
-        if self._by_layer(inputs):
-            return self._layers(inputs, state)
-        first = state.transpose(0, 1).contiguous()  # [L, B, W]
-        if self.parts == 1:
-            outputs, last = self.rnn(inputs, first)
-        else:
-            hidden, memory_cell = first.chunk(2, dim=-1)
-            outputs, last = self.rnn(inputs, (hidden.contiguous(), memory_cell.contiguous()))
-            last = torch.cat(last, dim=-1)
-        return outputs, last.transpose(0, 1)
-
-    def read(self, inputs: Float[Tensor, "B S I"]) -> Float[Tensor, "B S D"]:
-        """Outputs of the top layer at every position, from a zero state."""
-        if self._by_layer(inputs):
-            return self._layers(inputs, inputs.new_zeros(len(inputs), self.layers, self.hidden_size))[0]
-        return self.rnn(inputs)[0]
-
-    def _by_layer(self, inputs: Tensor) -> bool:
-        on_cpu = inputs.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
-        return self.rnn.mode == "GRU" and on_cpu and torch.is_grad_enabled()
-
-    def _layers(self, outputs: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Outputs of the top layer at every position, and the state after the last; from a zero state if none is given."""
+        if state is None:
+            state = inputs.new_zeros(len(inputs), self.layers, self.state_size)
         last = []
-        for layer, weights in enumerate(self.rnn.all_weights):
-            outputs, end = gru_layer(self.dropout(outputs) if layer else outputs, state[:, layer], *weights)
+        for layer, rnn in enumerate(self.rnns):
+            below = self.dropout(inputs) if layer else inputs
+            outputs, end = _run(rnn, below, state[:, layer])
+            inputs = inputs + outputs if layer and self.residual else outputs
             last.append(end)
-        return outputs, torch.stack(last, dim=1)
+        return inputs, torch.stack(last, dim=1)
+
+
+def _run(
+    rnn: nn.RNNBase, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B W"]
+) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B W"]]:
+    on_cpu = inputs.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
+    # A single step has no products to gather.
+    if rnn.mode == "GRU" and on_cpu and torch.is_grad_enabled() and inputs.shape[1] > 1:
+        return gru_layer(inputs, state, *rnn.all_weights[0])
+    if rnn.mode != "LSTM":
+        outputs, last = rnn(inputs, state.unsqueeze(0).contiguous())
+        return outputs, last[0]
+    hidden, memory_cell = (part.contiguous() for part in state.unsqueeze(0).chunk(2, dim=-1))
+    outputs, last = rnn(inputs, (hidden, memory_cell))
+    return outputs, torch.cat(last, dim=-1)[0]

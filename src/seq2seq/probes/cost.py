@@ -6,15 +6,20 @@ as the additive attention's over all pairs of positions, is not in it. Only a fa
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from seq2seq.models.parallel import ParallelDecoder
-from seq2seq.models.recurrent import Recurrent
+from seq2seq.attention.additive import AdditiveAttention
+from seq2seq.attention.base import Attention
+from seq2seq.attention.concat import ConcatAttention
+from seq2seq.attention.location import LocationAttention
+from seq2seq.attention.none import NoAttention
+from seq2seq.attention.uniform import UniformAttention
 from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.types import PAD, Batch
+from seq2seq.types import PAD, Attended, Batch, Bound
 
 Work = Callable[[], None]
 
@@ -41,35 +46,61 @@ def measure(
 def limit_of(model: Seq2Seq, batch: Batch) -> Work:
     """The unavoidable work of one training step on ``batch``: every product and recurrent call of ``model`` once.
 
-    Raises:
-        NotImplementedError: the model has another decoder than the parallel one.
+    A decoder that walks through the target calls its parts once a position, with the shapes of one position.
     """
-    decoder, encoder = model.decoder, model.encoder
-    if not isinstance(decoder, ParallelDecoder):
-        raise NotImplementedError(f"no limit is known for {type(decoder).__name__}")
-    rows, source_length = batch.source.shape
-    target_length = batch.targets.shape[1]
-    device = batch.source.device
-    tokens = int((batch.targets != PAD).sum())
-    memory_size, hidden_size = encoder.memory_size, decoder.bottom.hidden_size
-    parts = [
-        *(_recurrent(stack, rows, source_length, device) for stacks in encoder.directions for stack in stacks),
-        _recurrent(decoder.bottom, rows, target_length, device),
-        _recurrent(decoder.upper, rows, target_length, device),
-        _product(rows * target_length, decoder.readout, device),
-        _product(tokens, model.output, device),
+    parts: list[Work] = []
+
+    def note_linear(linear: nn.Linear, arguments: tuple[Tensor], _: Tensor) -> None:
+        parts.append(_product(arguments[0].numel() // linear.in_features, linear.weight))
+
+    def note_recurrent(rnn: nn.RNNBase, arguments: tuple[Tensor, ...], _: object) -> None:
+        parts.append(_recurrent(rnn, arguments[0].shape))
+
+    def note_attention(attention: Attention, arguments: tuple[Tensor, Bound], attended: Attended) -> None:
+        parts.extend(_of_attention(attention, *arguments, attended))
+
+    kinds: dict[type[nn.Module], Any] = {
+        nn.Linear: note_linear,
+        nn.RNNBase: note_recurrent,
+        Attention: note_attention,
+    }
+    handles = [
+        part.register_forward_hook(note)
+        for part in model.modules()
+        for kind, note in kinds.items()
+        if isinstance(part, kind)
     ]
-    parts += [_product(rows, bridge.linear, device) for bridge in decoder.bridges]
-    attention = decoder.attention
-    projections = {"query": target_length, "key": source_length, "energy": target_length * source_length}
-    for name, length in projections.items():
-        if hasattr(attention, name):
-            parts.append(_product(rows * length, getattr(attention, name), device))
-    if hasattr(attention, "key"):
-        parts.append(_batched_product(rows, target_length, source_length, memory_size, device))
-        if not hasattr(attention, "energy"):
-            parts.append(_batched_product(rows, target_length, hidden_size, source_length, device))
+    try:
+        # Without gradients all recurrence goes through torch's own networks.
+        with torch.no_grad():
+            features = model(batch.source, batch.inputs).features
+            model.output(features[batch.targets != PAD])
+    finally:
+        for handle in handles:
+            handle.remove()
     return lambda: _all(parts)
+
+
+def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended: Attended) -> Iterator[Work]:
+    """Of one call: scores, the weighted sum, and what does not go through a module of its own."""
+    if isinstance(attention, NoAttention):
+        return
+    rows, target_length, source_length = attended.weights.shape
+    heads = getattr(attention, "heads", 1)
+    device, width = queries.device, bound.values.shape[-1] // heads
+    yield _batched_product((rows * heads, target_length, source_length), width, device)
+    if isinstance(attention, UniformAttention):
+        return
+    if isinstance(attention, ConcatAttention):
+        of_query, of_key = attention.hidden.weight.split((attention.query_size, attention.memory_size), dim=1)
+        yield _product(rows * target_length, of_query)
+        yield _product(rows * source_length, of_key)
+    if isinstance(attention, AdditiveAttention | ConcatAttention):
+        yield _product(rows * target_length * source_length, attention.energy.weight)
+    elif isinstance(attention, LocationAttention):
+        yield _product(rows * target_length, attention.position.weight[:source_length])
+    else:
+        yield _batched_product((rows * heads, target_length, bound.keys.shape[-1] // heads), source_length, device)
 
 
 def _all(parts: Sequence[Work]) -> None:
@@ -77,17 +108,17 @@ def _all(parts: Sequence[Work]) -> None:
         part()
 
 
-def _product(rows: int, linear: nn.Linear, device: torch.device) -> Work:
+def _product(rows: int, weight: Tensor) -> Work:
     """``inputs @ weight`` and the two products of its gradients."""
-    inputs = torch.randn(rows, linear.in_features, device=device)
-    weight = torch.randn(linear.in_features, linear.out_features, device=device)
-    return _three_products(inputs, weight)
+    outputs, inputs = weight.shape
+    return _three_products(
+        torch.randn(rows, inputs, device=weight.device), torch.randn(inputs, outputs, device=weight.device)
+    )
 
 
-def _batched_product(batch: int, rows: int, inner: int, columns: int, device: torch.device) -> Work:
-    left = torch.randn(batch, rows, inner, device=device)
-    right = torch.randn(batch, inner, columns, device=device)
-    return _three_products(left, right)
+def _batched_product(left: tuple[int, int, int], columns: int, device: torch.device) -> Work:
+    batch, _, inner = left
+    return _three_products(torch.randn(left, device=device), torch.randn(batch, inner, columns, device=device))
 
 
 def _three_products(left: Tensor, right: Tensor) -> Work:
@@ -99,13 +130,13 @@ def _three_products(left: Tensor, right: Tensor) -> Work:
     return work
 
 
-def _recurrent(stack: Recurrent, rows: int, length: int, device: torch.device) -> Work:
+def _recurrent(rnn: nn.RNNBase, shape: torch.Size) -> Work:
     """One call of torch's own network over full sequences, forward and backward."""
-    inputs = torch.randn(rows, length, stack.rnn.input_size, device=device, requires_grad=True)
+    inputs = torch.randn(shape, device=rnn.weight_ih_l0.device, requires_grad=True)
 
     def work() -> None:
-        outputs, _ = stack.rnn(inputs)
-        gradients = torch.autograd.grad(outputs, [inputs, *stack.rnn.parameters()], torch.ones_like(outputs))
+        outputs, _ = rnn(inputs)
+        gradients = torch.autograd.grad(outputs, [inputs, *rnn.parameters()], torch.ones_like(outputs))
         del gradients
 
     return work

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from seq2seq.report.grid import Grid
+from seq2seq.report.runs import Weights
 from seq2seq.report.systems import System
 from seq2seq.report.table import spread
 from seq2seq.spread import evenly
@@ -58,14 +59,38 @@ def sentences(systems: Sequence[System], wanted: Collection[int] = (), most: int
         for name, run in runs.items():
             view: dict[str, Any] = {"seed": run.seed, "hypothesis": run.hypotheses[at]}
             if sentence in run.weights:
-                weights, source, target = run.weights[sentence]
-                view |= {"source": source, "target": target}
-                # An attention that looks at no single token has nothing but zeros to show.
-                if weights.any():
-                    view["weights"] = np.rint(weights * PER_MILLE).astype(int).tolist()
+                weights = run.weights[sentence]
+                view |= {"source": weights.source, "target": weights.target, "looks": looks(weights)}
             views[name] = view
         found.append({"id": sentence, "source": first.sources[at], "reference": first.references[at], "views": views})
     return {"systems": list(runs), "sentences": found}
+
+
+def looks(weights: Weights) -> list[dict[str, Any]]:
+    """Everything that can be shown of a sentence: ``name``, ``weights`` and whether the rows are ``source`` tokens.
+
+    The decoder's weights come first, then its heads, then the encoder's layers and their heads; a mean only where there is
+    more than one head.
+    """
+    found = []
+    # An attention that looks at no single token has nothing but zeros to show.
+    if weights.weights.any():
+        several = weights.heads is not None and len(weights.heads) > 1
+        found.append(_look("decoder, mean of its heads" if several else "decoder", weights.weights))
+        if several:
+            found += [_look(f"decoder, head {at}", each) for at, each in enumerate(weights.heads, start=1)]
+    for layer, heads in enumerate(weights.encoder if weights.encoder is not None else (), start=1):
+        name = f"encoder, layer {layer}"
+        several = len(heads) > 1
+        found.append(_look(f"{name}, mean of its heads" if several else name, heads.mean(axis=0), itself=True))
+        if several:
+            found += [_look(f"{name}, head {at}", each, itself=True) for at, each in enumerate(heads, start=1)]
+    return found
+
+
+def _look(name: str, weights: np.ndarray, itself: bool = False) -> dict[str, Any]:
+    values = np.rint(weights.astype(np.float64) * PER_MILLE).astype(int).tolist()
+    return {"name": name, "itself": itself, "weights": values}
 
 
 def _mean(values: np.ndarray) -> float | None:

@@ -11,7 +11,7 @@ from seq2seq.report.lengths import FEW, BinScore
 from seq2seq.report.positions import Share
 from seq2seq.report.progress import Curve
 from seq2seq.report.style import SETTINGS, Look, legend, new_figure
-from seq2seq.report.sweep import Sweep
+from seq2seq.report.table import Spread
 
 FAINT = "#888888"
 THOUSANDS = 10_000
@@ -109,20 +109,35 @@ def reach_figure(reaches: Mapping[str, Sequence[Reach]], look: Mapping[str, Look
     return figure
 
 
-def sweep_figure(sweep: Sweep, look: Mapping[str, Look]) -> Figure:
-    """BLEU by the values of one setting, evenly apart, with a standard deviation where there are several seeds."""
-    figure, (axes,) = new_figure()
-    values = sorted({value for points in sweep.curves.values() for value, _ in points})
+def sweep_figure(
+    setting: str, panels: Mapping[str, Mapping[str, Sequence[tuple[float, Spread]]]], look: Mapping[str, Look]
+) -> Figure:
+    """Numbers by the values of one setting, evenly apart, with a standard deviation where there are several seeds.
+
+    Args:
+        setting: its name.
+        panels: by what is measured, points by curve. BLEU and shares go from 0 to their largest; others are logarithmic.
+        look: of each curve.
+    """
+    figure, all_axes = new_figure(len(panels))
+    values = sorted({value for curves in panels.values() for points in curves.values() for value, _ in points})
     with matplotlib.rc_context(SETTINGS):
-        for name, points in sweep.curves.items():
-            color, marker, line = look[name]
-            style = {"color": color, "marker": marker, "linestyle": line, "capsize": 3}
-            along = [values.index(value) for value, _ in points]
-            deviations = [spread.sd or 0.0 for _, spread in points]
-            axes.errorbar(along, [spread.mean for _, spread in points], deviations, label=name, **style)
-        axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
-        axes.set_ylim(0, 103)
-        axes.set_xlabel(sweep.setting)
-        axes.set_ylabel("corpus BLEU")
-    legend(figure, axes)
+        for axes, (what, curves) in zip(all_axes, panels.items(), strict=True):
+            for name, points in curves.items():
+                color, marker, line = look[name]
+                style = {"color": color, "marker": marker, "linestyle": line, "capsize": 3}
+                along = [values.index(value) for value, _ in points]
+                deviations = [spread.sd or 0.0 for _, spread in points]
+                axes.errorbar(along, [spread.mean for _, spread in points], deviations, label=name, **style)
+            axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+            if "BLEU" in what:
+                axes.set_ylim(0, 103)
+            elif "share" in what:
+                axes.set_ylim(0, 1.03)
+            else:
+                axes.set_yscale("log")
+                axes.yaxis.set_major_formatter("{x:g}")
+            axes.set_ylabel(what, wrap=True)
+        all_axes[-1].set_xlabel(setting)
+    legend(figure, all_axes[0])
     return figure

@@ -32,11 +32,17 @@ BROKEN_ARCHIVE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, z
 
 
 class Weights(NamedTuple):
-    """Attention weights of one test sentence, ``[T, S]`` from 0 to 1, with the tokens of both sides."""
+    """Attention weights of one test sentence, from 0 to 1, with the tokens of both sides.
+
+    ``weights`` are ``[T, S]``; ``heads`` ``[H, T, S]`` of a multi-head attention and ``encoder`` ``[L, H, S, S]`` of
+    self-attention are None where the model has none.
+    """
 
     weights: np.ndarray
     source: tuple[str, ...]
     target: tuple[str, ...]
+    heads: np.ndarray | None = None
+    encoder: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +247,8 @@ def _weights(path: Path) -> dict[int, Weights]:
                 arrays[f"weights_{sentence}"],
                 tuple(arrays[f"source_{sentence}"].tolist()),
                 tuple(arrays[f"target_{sentence}"].tolist()),
+                arrays.get(f"heads_{sentence}"),
+                arrays.get(f"encoder_{sentence}"),
             )
             for sentence in arrays["ids"].tolist()
         }

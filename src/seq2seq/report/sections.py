@@ -14,9 +14,16 @@ from seq2seq.report.lengths import FEW, lengths_grid
 from seq2seq.report.page import Picture, Section
 from seq2seq.report.positions import shares_grid
 from seq2seq.report.progress import AXES, UNITS, curves, progress_grid, unlogged
+from seq2seq.report.start import MEASURES, at_start, start_grid
 from seq2seq.report.style import looks, save
-from seq2seq.report.sweep import sweep_grid, swept
+from seq2seq.report.sweep import Sweep, sweep_grid, swept
 from seq2seq.report.table import origin_grid, raw_grid, results_grid
+
+START = (
+    "How far the scores of a target token lie apart, how evenly it weighs the source (1: all alike, 0: one token only), and "
+    "how large a gradient the loss sends back to its scores. Scores that grow with the size of what is compared sharpen the "
+    "weights before anything is learned, and a weight that is almost 1 has almost no slope (Vaswani et al. 2017).",
+)
 
 
 class Sections:
@@ -69,13 +76,31 @@ class Sections:
         return Section("table", "Scores", text, grids=grids, failed=comparison.failed)
 
     def sweep(self) -> list[Section]:
+        """Results along a number that the systems vary, and the scores before training, where they were measured."""
+        sections = []
         found = swept(self.comparison.rows)
+        if found is not None:
+            bleu = {"corpus BLEU": found.of(lambda row: row.bleu)}
+            figure = figures.sweep_figure(found.setting, bleu, looks(list(found.curves)))
+            caption = f"BLEU on the test set by {found.setting}: mean and standard deviation over seeds."
+            picture = self._picture(figure, "bleu_by_setting", caption)
+            title = f"BLEU by {found.setting}"
+            sections.append(Section("setting", title, (), [picture], [sweep_grid(found)]))
+        grid = start_grid(self.comparison.systems)
+        if grid.rows:
+            sections.append(Section("start", "Scores before training", START, self._start(found), [grid]))
+        return sections
+
+    def _start(self, found: Sweep | None) -> list[Picture]:
+        """Only where they can be seen along a number."""
         if found is None:
             return []
-        figure = figures.sweep_figure(found, looks(list(found.curves)))
-        caption = f"BLEU on the test set by {found.setting}: mean and standard deviation over seeds."
-        picture = self._picture(figure, "bleu_by_setting", caption)
-        return [Section("setting", f"BLEU by {found.setting}", (), [picture], [sweep_grid(found)])]
+        panels = {each.words: found.of(lambda row, key=each.key: at_start(row.system, key)) for each in MEASURES}
+        if not all(panels.values()):
+            return []
+        figure = figures.sweep_figure(found.setting, panels, looks(list(found.curves)))
+        caption = f"Scores of the untrained attention by {found.setting}, on the first batch of the validation set."
+        return [self._picture(figure, "scores_at_start", caption)]
 
     def lengths(self) -> Section:
         comparison = self.comparison

@@ -1,37 +1,53 @@
-"""BLEU along a number that a sweep varies, such as the hidden size: one curve an attention."""
+"""What a sweep over a number shows: results along that number, such as the hidden size, one curve for all else."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from seq2seq.report.grid import Grid
 from seq2seq.report.table import Row, Spread
 
-ONE_NUMBER = re.compile(r"(\S+)=(\d+(?:\.\d+)?)")
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Sweep(NamedTuple):
-    """BLEU by the value of a setting, for each attention, values rising."""
+    """Rows by the value of a setting, for each curve, values rising."""
 
     setting: str
-    curves: dict[str, list[tuple[float, Spread]]]
+    curves: dict[str, list[tuple[float, Row]]]
+
+    def of(self, measure: Callable[[Row], Spread | None]) -> dict[str, list[tuple[float, Spread]]]:
+        """A number along each curve, where it is known."""
+        found = {
+            name: [(value, number) for value, row in points if (number := measure(row)) is not None]
+            for name, points in self.curves.items()
+        }
+        return {name: points for name, points in found.items() if points}
 
 
 def swept(rows: Sequence[Row]) -> Sweep | None:
-    """What the systems vary, if it is one number and nothing else besides the attention."""
-    found = [ONE_NUMBER.fullmatch(row.system.variant) for row in rows]
-    settings = {match[1] for match in found if match}
-    if len(settings) != 1 or not all(found):
+    """The number that the systems vary: the setting that is a number in all of them and has most values.
+
+    What else sets systems apart names the curves. None if there is no such number, or no curve has two values.
+    """
+    settings = [dict(part.partition("=")[::2] for part in row.system.variant.split()) for row in rows]
+    numbers = [name for name in settings[0] if all(NUMBER.fullmatch(setting.get(name, "")) for setting in settings)]
+    if not numbers:
         return None
-    curves: dict[str, list[tuple[float, Spread]]] = {}
-    for row, match in zip(rows, found, strict=True):
-        curves.setdefault(row.system.attention, []).append((float(match[2]), row.bleu))
-    return Sweep(settings.pop(), {name: sorted(points) for name, points in curves.items()})
+    along = max(numbers, key=lambda name: len({setting[name] for setting in settings}))
+    curves: dict[str, list[tuple[float, Row]]] = {}
+    for row, setting in zip(rows, settings, strict=True):
+        others = [f"{name}={value}" for name, value in setting.items() if name != along]
+        curves.setdefault(" ".join([row.system.attention, *others]), []).append((float(setting[along]), row))
+    if all(len(points) < 2 for points in curves.values()):
+        return None
+    return Sweep(along, {name: sorted(points, key=lambda point: point[0]) for name, points in curves.items()})
 
 
 def sweep_grid(sweep: Sweep) -> Grid:
-    """One row a value, one column an attention."""
-    values = sorted({value for points in sweep.curves.values() for value, _ in points})
-    cells = {(name, value): spread.text() for name, points in sweep.curves.items() for value, spread in points}
-    rows = [[f"{value:g}", *(cells.get((name, value), "") for name in sweep.curves)] for value in values]
-    return Grid("bleu_by_setting", f"BLEU by {sweep.setting}", [sweep.setting, *sweep.curves], rows)
+    """One row a value, one column a curve: BLEU."""
+    curves = sweep.of(lambda row: row.bleu)
+    values = sorted({value for points in curves.values() for value, _ in points})
+    cells = {(name, value): spread.text() for name, points in curves.items() for value, spread in points}
+    rows = [[f"{value:g}", *(cells.get((name, value), "") for name in curves)] for value in values]
+    return Grid("bleu_by_setting", f"BLEU by {sweep.setting}", [sweep.setting, *curves], rows)

@@ -1,5 +1,6 @@
 "use strict";
-// Draws the chosen sentence's weights, one table a system, and says the weight under the pointer or the focus.
+// Draws the chosen sentence's weights, one table a system, self-attention as a graph as well, and says the weight under the
+// pointer or the focus.
 (() => {
   const data = JSON.parse(document.getElementById("weights").textContent);
   const panels = document.getElementById("panels");
@@ -8,7 +9,9 @@
   const tip = document.getElementById("tip");
   const [previous, next] = ["previous", "next"].map((id) => document.getElementById(id));
   const moves = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  const faintest = 50; // thousandths; lighter arcs would hide the others
   let shown = null;
+  let wanted = null;
 
   function make(name, attributes = {}, ...children) {
     const node = document.createElement(name);
@@ -17,35 +20,99 @@
     return node;
   }
 
-  function heat(name, view) {
+  // Rows look at columns: target tokens at source tokens, or source tokens at each other.
+  function heat(name, view, look) {
+    const rows = look.itself ? view.source : view.target;
+    const side = look.itself ? "token" : "target";
     const head = make("tr", {}, make("td"));
     for (const token of view.source) head.append(make("th", { scope: "col" }, make("span", {}, token)));
     const body = make("tbody");
-    view.weights.forEach((row, t) => {
-      const line = make("tr", {}, make("th", { scope: "row" }, view.target[t]));
+    look.weights.forEach((row, t) => {
+      const line = make("tr", {}, make("th", { scope: "row" }, rows[t]));
       row.forEach((value, s) => {
         const weight = (value / 1000).toFixed(3);
         const cell = make("td", { tabindex: t + s ? "-1" : "0", style: `--weight: ${weight}` });
-        cell.setAttribute("aria-label", `source ${view.source[s]}, target ${view.target[t]}: weight ${weight}`);
+        cell.setAttribute("aria-label", `source ${view.source[s]}, ${side} ${rows[t]}: weight ${weight}`);
         line.append(cell);
       });
       body.append(line);
     });
-    const label = `Weights of ${name}: source across, target down; arrow keys move`;
+    const label = `Weights of ${name}, ${look.name}: source across, ${look.itself ? "the tokens that look" : "target"} down; arrow keys move`;
     return make("div", { class: "turned" }, make("table", { class: "heat", role: "grid", "aria-label": label }, make("thead", {}, head), body));
   }
 
+  function drawIn(svg, name, attributes, text = "") {
+    const node = document.createElementNS(svg.namespaceURI, name);
+    for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+    node.textContent = text;
+    svg.append(node);
+  }
+
+  // The tokens on a line; an arc from a token to each one it looks at, above to the left and below to the right; a ring for itself.
+  function graph(view, look) {
+    const [gap, pad] = [26, 20];
+    const tokens = view.source;
+    const widest = Math.max(...look.weights.flatMap((row, t) => row.map((value, s) => (value >= faintest ? Math.abs(t - s) : 0))));
+    const above = Math.max(14, (widest * gap) / 2) + 6;
+    const words = 6.2 * Math.max(...tokens.map((token) => token.length)) + 12;
+    const [width, height] = [gap * (tokens.length - 1) + 2 * pad, 2 * above + words];
+    const box = make("div", { class: "turned graph" });
+    box.innerHTML = "<svg></svg>"; // the parser knows the vocabulary's name
+    const svg = box.firstChild;
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.setAttribute("style", `width: ${width}px`);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", `Graph of the tokens, ${look.name}: an arc from each token to those it looks at, as strong as the weight; the table below has the numbers`);
+    look.weights.forEach((row, t) =>
+      row.forEach((value, s) => {
+        if (value < faintest) return;
+        const [from, to] = [pad + gap * t, pad + gap * s];
+        const style = { fill: "none", stroke: "currentColor", "stroke-width": 0.5 + value / 300, "stroke-opacity": value / 1000 };
+        const side = s < t ? above : above + words;
+        if (s === t) drawIn(svg, "circle", { cx: from, cy: above - 5, r: 4, ...style });
+        else drawIn(svg, "path", { d: `M ${from} ${side} A ${Math.abs(from - to) / 2} ${Math.abs(from - to) / 2} 0 0 0 ${to} ${side}`, ...style });
+      }),
+    );
+    tokens.forEach((token, at) => {
+      const [left, top] = [pad + gap * at + 4, above + words - 6];
+      drawIn(svg, "text", { x: left, y: top, transform: `rotate(-90 ${left} ${top})`, fill: "currentColor", "font-size": 11 }, token);
+    });
+    return box;
+  }
+
+  // One choice for all panels, kept from sentence to sentence.
+  function chosen(view) {
+    return view.looks.find((look) => look.name === wanted) || view.looks[0];
+  }
+
+  function chooser(name, view) {
+    const list = make("select", { "aria-label": `Which weights of ${name}` });
+    for (const look of view.looks) list.append(make("option", look === chosen(view) ? { selected: "" } : {}, look.name));
+    list.addEventListener("change", () => {
+      wanted = list.value;
+      draw();
+      panels.querySelector(`select[aria-label="${CSS.escape(list.getAttribute("aria-label"))}"]`)?.focus();
+    });
+    return list;
+  }
+
   function panel(name, view) {
-    const box = make("section", { class: view.weights ? "panel" : "panel plain", "aria-label": name });
+    const looks = view.looks || [];
+    const box = make("section", { class: looks.length ? "panel" : "panel plain", "aria-label": name });
     box.append(make("h3", {}, `${name}, seed ${view.seed}`), make("p", {}, view.hypothesis));
-    if (view.weights) box.append(heat(name, view));
-    else box.append(make("p", {}, view.target ? "It looks at no single source token: there are no weights to show." : "This run kept no weights of this sentence."));
+    if (!looks.length) {
+      box.append(make("p", {}, view.target ? "It looks at no single source token: there are no weights to show." : "This run kept no weights of this sentence."));
+      return box;
+    }
+    if (looks.length > 1) box.append(chooser(name, view));
+    if (chosen(view).itself) box.append(graph(view, chosen(view)));
+    box.append(heat(name, view, chosen(view)));
     return box;
   }
 
   // In pixels; small enough for the panels to stand side by side, as long as that can be seen.
   function cellSize(views) {
-    const drawn = views.filter((view) => view.weights);
+    const drawn = views.filter((view) => view.looks?.length);
     const across = panels.clientWidth > 700 ? Math.max(1, Math.min(drawn.length, 3)) : 1;
     const columns = Math.max(1, ...drawn.map((view) => view.source.length));
     return Math.max(12, Math.min(18, (panels.clientWidth / across - 140) / columns));

@@ -7,19 +7,22 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from lightning import Callback, LightningModule, Trainer
 
 from seq2seq.data.store import Store
 from seq2seq.metrics.by_length import bleu_by_source_length
 from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
+from seq2seq.probes.heads import looks
 from seq2seq.training.callbacks.clock import Clock
 from seq2seq.training.callbacks.probing import Probing
+from seq2seq.training.callbacks.start import Start
 from seq2seq.training.environment import environment
 from seq2seq.training.files import write_arrays, write_text
 from seq2seq.training.ranks import merged
 from seq2seq.training.selection import spread_over_lengths
 from seq2seq.training.task import Translated
-from seq2seq.types import Batch, Hypothesis
+from seq2seq.types import BOS, Batch, Hypothesis
 
 EOS_LABEL = "</s>"
 LINE_BREAKERS = re.compile(r"[\t\n\r]")
@@ -31,7 +34,7 @@ class Results(Callback):
     """Writes ``hypotheses.tsv``, ``attention.npz`` and, last of all, ``scores.json`` after the test.
 
     Sentences go by their row in the corpus. ``scores.json`` also says how training went, if the trainer has a ``Clock``, and
-    what ``Probing`` found, null without it.
+    what ``Probing`` and ``Start`` found, null without them.
 
     Args:
         folder: the run folder.
@@ -78,10 +81,11 @@ class Results(Callback):
         hypotheses = [rows[sentence][0] for sentence in ids]
         columns = zip(map(test.row, ids), sources, references, hypotheses, strict=True)
         _write_tsv(self.folder / "hypotheses.tsv", ("id", "source", "reference", "hypothesis"), columns)
-        self._write_attention(store, weights)
+        self._write_attention(store, weights, pl_module)
 
         tokenizer = bleu_tokenizer(trainer.datamodule.corpus.target)
         clock, probing = _callback(trainer, Clock) or Clock(), _callback(trainer, Probing)
+        start = _callback(trainer, Start)
         bins = bleu_by_source_length(sources, hypotheses, references, tokenizer, self.bins)
         scores = self.facts | corpus_scores(hypotheses, references, tokenizer)._asdict()
         scores |= {
@@ -97,21 +101,29 @@ class Results(Callback):
             "best_valid_bleu": _best_score(trainer),
             "pairs": {split: counts._asdict() for split, counts in store.counts.items()},
             "probes": probing.summary if probing else None,
+            "scores_at_start": start.scores if start else None,
         }
         scores |= environment(pl_module.device)
         write_text(self.folder / "scores.json", json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
 
-    def _write_attention(self, store: Store, found: Mapping[int, Hypothesis]) -> None:
+    def _write_attention(self, store: Store, found: Mapping[int, Hypothesis], pl_module: LightningModule) -> None:
         test = store.split("test")
         rows = {sentence: test.row(sentence) for sentence in sorted(found)}
         arrays: dict[str, np.ndarray] = {"ids": np.array(list(rows.values()), dtype=np.int64)}
         for sentence, row in rows.items():
             hypothesis = found[sentence]
-            source_ids = test.batch(np.array([sentence])).source[0].tolist()
-            source = store.tokenizers.source.pieces(source_ids[:-1])
+            source_ids = test.batch(np.array([sentence])).source[0]
+            source = store.tokenizers.source.pieces(source_ids[:-1].tolist())
             target = store.tokenizers.target.pieces(hypothesis.tokens)
             ends = [] if hypothesis.truncated else [EOS_LABEL]
             arrays[f"weights_{row}"] = hypothesis.weights.numpy()
+            inputs = torch.tensor([BOS, *hypothesis.tokens], device=pl_module.device)
+            heads, encoder = looks(pl_module.model, source_ids.to(pl_module.device), inputs)
+            if heads is not None:
+                # Where the search stopped at the length cap, the last row's token was never taken.
+                arrays[f"heads_{row}"] = heads[:, : len(hypothesis.weights)].half().numpy()
+            if encoder is not None:
+                arrays[f"encoder_{row}"] = encoder.half().numpy()
             arrays[f"source_{row}"] = np.array([*source, EOS_LABEL], dtype=np.str_)
             arrays[f"target_{row}"] = np.array([*target, *ends], dtype=np.str_)
         write_arrays(self.folder / "attention.npz", arrays)
