@@ -168,7 +168,7 @@ class CldrCorpus:
         target: str = "de",
         max_items: int = 10,
         train_size: int = 20_000,
-        valid_size: int = 1_000,
+        valid_size: int = 500,
         test_size: int = 1_000,
         seed: int = 0,
     ) -> None:
