@@ -7,7 +7,8 @@ The floors, from the ground up; each imports only from those below it:
 3. ``models``: encoder, bridge and decoders, assembled from a plain recipe.
 4. ``decoding``, ``probes``: searching for a translation; measuring what a model does.
 5. ``training``, ``report``: the Lightning module and its callbacks; tables and figures drawn from run folders.
-6. ``cli``: the commands, the only place that knows Hydra.
+6. ``translator``: text in, text out.
+7. ``cli``: the commands, the only place that knows Hydra.
 
 Read ``types``, ``attention/base.py``, ``attention/scaled.py``, ``models/parallel.py``, ``training/task.py``, in that order.
 """

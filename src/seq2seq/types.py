@@ -51,7 +51,7 @@ class Memory(NamedTuple):
     states: Float[Tensor, "B S C"]
     is_token: Bool[Tensor, "B S"]
     final: Float[Tensor, "B C"]
-    """The fixed vector: the last state of every direction."""
+    """The fixed vector: the last state of every direction, or that of ``EOS`` after self-attention."""
 
     def select(self, index: Int[Tensor, "K"]) -> "Memory":
         """The rows named by ``index``, in that order."""
@@ -62,7 +62,7 @@ class Bound(NamedTuple):
     """A memory made ready for one attention: everything that can be computed once per batch."""
 
     keys: Float[Tensor, "B K A"]
-    values: Float[Tensor, "B K C"]
+    values: Float[Tensor, "B K ..."]
     is_token: Bool[Tensor, "B S"]
 
     def select(self, index: Int[Tensor, "K"]) -> "Bound":
@@ -86,6 +86,13 @@ class State(NamedTuple):
     def select(self, index: Int[Tensor, "K"]) -> "State":
         """The rows named by ``index``, in that order: drops finished sentences, reorders beams."""
         return State(tuple(part.index_select(0, index) for part in self.recurrent), self.bound.select(index))
+
+    def exchange(self, index: Int[Tensor, "K"]) -> "State":
+        """As ``select``, for as many rows as there are, each taken from a row with the same source: beams trade places.
+
+        What is bound to the source stays where it is, which spares copying the largest part.
+        """
+        return State(tuple(part.index_select(0, index) for part in self.recurrent), self.bound)
 
     def repeat(self, times: int) -> "State":
         """Each row ``times`` times in a row: one sentence becomes ``times`` beams."""
@@ -112,6 +119,8 @@ class Hypothesis(NamedTuple):
     """True if the search stopped at the length cap, before ``EOS``."""
     weights: Float[Tensor, "T S"] | None
     """Attention weights of every token and of ``EOS``, if they were asked for."""
+    score: float
+    """What the search ranks by; higher is better."""
 
 
 Builder = Callable[..., object]

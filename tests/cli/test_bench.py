@@ -54,3 +54,24 @@ def test_what_does_not_fit_is_one_message(bench, arguments, words):
         bench(*arguments)
     assert str(end.value.code).startswith("error: ")
     assert words in end.value.code
+
+
+def test_decode_times_every_beam(capsys, tmp_path, command):
+    assert command(*SMALL, "run_dir=run").code == 0
+    (tmp_path / "lines").write_text("Germany\n\nFrance and Euro\n")
+    capsys.readouterr()
+    threads = torch.get_num_threads()
+    checkpoint = str(tmp_path / "run/checkpoints/best.ckpt")
+    try:
+        main(["decode", "lines", "--checkpoint", checkpoint, "--beams=1,3", "--repetitions=3", "--threads=1"])
+    finally:
+        torch.set_num_threads(threads)
+    found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert [row["beam"] for row in found["rows"]] == [1, 3]
+    for row in found["rows"]:
+        assert 0 < row["range"][0] <= row["sentences_per_s"] <= row["range"][1]
+        assert 0 < row["percent_products"] < 100
+    with pytest.raises(SystemExit, match="--beams"):
+        main(["decode", "lines", "--checkpoint", checkpoint, "--beams=one"])
+    with pytest.raises(SystemExit, match="no such file"):
+        main(["decode", "none", "--checkpoint", checkpoint])

@@ -1,4 +1,4 @@
-"""``seq2seq-bench train``: the speed of training steps beside the limit of their own shapes, measured in the same run."""
+"""``seq2seq-bench train|decode``: the speed of training steps beside the limit of their own shapes, and of translating."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line, measures, prints a table and one line of JSON."""
     options = _parser().parse_args(arguments)
     try:
-        bench_train(options)
+        options.run(options)
     except UserError as error:
         sys.exit(f"error: {error}")
 
@@ -28,13 +28,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seq2seq-bench", description="Measures speed beside the machine's own limit.")
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="training steps", description=__doc__)
+    train = commands.add_parser("train", help="training steps, beside the limit of their shapes")
     train.add_argument("overrides", nargs="*", help="settings as for train.py, such as data=multi30k data.path=DIR")
     train.add_argument("--attention", default="none,additive,scaled", help="which ones, separated by commas")
     train.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
     train.add_argument("--repetitions", type=int, default=7, help="counted repetitions, after one that is not")
     train.add_argument("--threads", type=int, default=2, help="CPU threads")
     train.add_argument("--conf", type=Path, default=Path("conf"), help="the folder of the configs")
+    train.set_defaults(run=bench_train)
+    decode = commands.add_parser("decode", help="translating, greedy and with a beam")
+    decode.add_argument("source", type=Path, help="a file with a sentence a line")
+    decode.add_argument("--checkpoint", type=Path, required=True, help="a run's checkpoints/best.ckpt")
+    decode.add_argument("--beams", default="1,5", help="which sizes, separated by commas; 1 is greedy (1,5)")
+    decode.add_argument("--repetitions", type=int, default=5, help="counted repetitions, after one that is not")
+    decode.add_argument("--threads", type=int, default=2, help="CPU threads")
+    decode.set_defaults(run=bench_decode)
     return parser
 
 
@@ -74,6 +82,59 @@ def bench_train(options: argparse.Namespace) -> None:
             }
         )
     _print(rows, options, torch.__version__)
+
+
+def bench_decode(options: argparse.Namespace) -> None:
+    """Times translating a file for each beam, in turn, and says what share of it are matrix products and recurrences.
+
+    Raises:
+        ConfigError: a number is out of range.
+        CheckpointError, CorpusError: a file cannot be used.
+    """
+    import torch
+
+    from seq2seq.data.text import sentences
+    from seq2seq.decoding.beam import Beam
+    from seq2seq.probes.cost import measure, share_of_products
+    from seq2seq.translator import Translator
+
+    beams = [int(part) if part.isdigit() else 0 for part in options.beams.split(",")]
+    if min(options.repetitions, options.threads, *beams) < 1:
+        raise ConfigError("--beams, --repetitions and --threads must be whole numbers of at least 1")
+    torch.set_num_threads(options.threads)
+    lines = list(sentences(options.source))
+    translators = [Translator.load(options.checkpoint, search=Beam(beam)) for beam in beams]
+    works = [[lambda translator=each: translator.translate(lines)] for each in translators]
+    rows = []
+    times = measure([(work, []) for work in works], options.repetitions)
+    for beam, work, (seconds, _) in zip(beams, works, times, strict=True):
+        speeds = sorted(len(lines) / each for each in seconds)
+        rows.append(
+            {
+                "beam": beam,
+                "sentences_per_s": round(statistics.median(speeds), 1),
+                "range": [round(speeds[0], 1), round(speeds[-1], 1)],
+                "percent_products": round(100 * share_of_products(work[0]), 1),
+            }
+        )
+    columns = {"sentences/s": "sentences_per_s", "% in products": "percent_products"}
+    title = f"{len(lines):,} lines, {options.threads} threads, median (range) of {options.repetitions} repetitions"
+    _show(title, "beam", columns, rows)
+    print(json.dumps({"bench": "decode", "threads": options.threads, "torch": torch.__version__, "rows": rows}))
+
+
+def _show(title: str, first: str, columns: dict[str, str], rows: list[dict]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(first, title=title)
+    for header in columns:
+        table.add_column(header, justify="right")
+    for row in rows:
+        low, high = row["range"]
+        values = [f"{row[key]:,}" for key in columns.values()]
+        table.add_row(str(row[first]), f"{values[0]} ({low:,}-{high:,})", *values[1:])
+    Console().print(table)
 
 
 def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], "list[Batch]", object]:

@@ -75,7 +75,7 @@ class TextCorpus:
                 f"{paths[0]} has {counts[0]} lines, {paths[1]} has {counts[1]}: line {min(counts) + 1} of {longer} "
                 f"has no partner; data.{split} needs files in which line n of one translates line n of the other"
             )
-        for source, target in zip(_sentences(paths[0]), _sentences(paths[1]), strict=True):
+        for source, target in zip(sentences(paths[0]), sentences(paths[1]), strict=True):
             yield Pair(source.translate(ONE_LINE), target.translate(ONE_LINE))
 
     def _check_distinct(self) -> None:
@@ -133,7 +133,12 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
             yield start, line.removesuffix(b"\n").removesuffix(b"\r")
 
 
-def _sentences(path: Path) -> Iterator[str]:
+def sentences(path: Path) -> Iterator[str]:
+    """The lines of a file, without byte order mark and line ends.
+
+    Raises:
+        CorpusError: it cannot be read, or a line is not UTF-8; names the file and the line.
+    """
     for number, (start, line) in enumerate(_lines(path), start=1):
         try:
             yield line.decode("utf-8")
@@ -145,7 +150,7 @@ def _sentences(path: Path) -> Iterator[str]:
 
 
 def _tab_separated(path: Path) -> Iterator[Pair]:
-    for number, line in enumerate(_sentences(path), start=1):
+    for number, line in enumerate(sentences(path), start=1):
         fields = line.split("\t")
         if len(fields) != 2:
             raise CorpusError(

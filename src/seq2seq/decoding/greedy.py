@@ -4,16 +4,29 @@ A sentence's result does not depend on the batch it stands in: its length cap fo
 that are finished leave the batch.
 """
 
+from typing import Any, Protocol, runtime_checkable
+
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from seq2seq.errors import ConfigError
-from seq2seq.models.seq2seq import Seq2Seq
-from seq2seq.types import BOS, EOS, PAD, Hypothesis, State
+from seq2seq.decoding.caps import Caps
+from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
 KEPT_SHARE = 0.75
 """Finished sentences are removed once no more than this share of the batch goes on: removing copies the state."""
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    """What a search needs of a model: a first state and one step after the other. ``Seq2Seq`` has both.
+
+    States move themselves: ``select(index)``, ``exchange(index)`` and ``repeat(times)``, as ``types.State`` has them.
+    """
+
+    def start(self, source: Int[Tensor, "B S"]) -> Any: ...
+
+    def step(self, tokens: Int[Tensor, "B"], state: Any) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B S"], Any]: ...
 
 
 class Greedy:
@@ -25,15 +38,14 @@ class Greedy:
     """
 
     def __init__(self, cap_ratio: float = 2.0, cap_extra: int = 10):
-        if cap_ratio < 0 or cap_extra < 1:
-            raise ConfigError(
-                f"decoding.cap_ratio must be at least 0 and decoding.cap_extra at least 1, found {cap_ratio} and {cap_extra}"
-            )
-        self.cap_ratio = cap_ratio
-        self.cap_extra = cap_extra
+        self.caps = Caps(cap_ratio, cap_extra)
+
+    def choose(self, scores: Float[Tensor, "B V"]) -> Int[Tensor, "B"]:
+        """The next token of every row."""
+        return scores.argmax(dim=-1)
 
     @torch.inference_mode()
-    def __call__(self, model: Seq2Seq, source: Int[Tensor, "B S"], with_weights: bool = False) -> list[Hypothesis]:
+    def __call__(self, model: Searchable, source: Int[Tensor, "B S"], with_weights: bool = False) -> list[Hypothesis]:
         """One hypothesis for each row of ``source``, in order.
 
         Args:
@@ -42,7 +54,7 @@ class Greedy:
             with_weights: also return the attention weights, cut to the row's own source.
         """
         source_lengths = (source != PAD).sum(dim=1)  # [B]
-        caps = (self.cap_ratio * (source_lengths - 1)).long() + self.cap_extra  # [B]
+        caps = self.caps.of(source_lengths - 1)  # [B]
         found = _Found(source_lengths.tolist())
         state = model.start(source)
         alive = torch.arange(source.shape[0], device=source.device)
@@ -52,8 +64,8 @@ class Greedy:
         while alive.numel() > 0:
             logits, weights, state = model.step(tokens, state)
             logits[:, [PAD, BOS]] = -torch.inf
-            best, tokens = logits.max(dim=-1)
-            log_probabilities = best - logits.logsumexp(dim=-1)
+            tokens = self.choose(logits)
+            log_probabilities = logits.gather(1, tokens.unsqueeze(1)).squeeze(1) - logits.logsumexp(dim=-1)
             step += 1
             # One token more than the cap allows is the place of EOS.
             at_cap = (step > caps) & (tokens != EOS)
@@ -108,10 +120,11 @@ class _Found:
                 self.log_probability[row],
                 self.truncated[row],
                 torch.stack(self.weights[row]).float().cpu() if self.weights is not None else None,
+                self.log_probability[row],
             )
             for row, tokens in enumerate(self.tokens)
         ]
 
 
-def _keep(going: Tensor, *parts: Tensor | State) -> list:
-    return [part.select(going) if isinstance(part, State) else part[going] for part in parts]
+def _keep(going: Tensor, *parts: Any) -> list:
+    return [part[going] if isinstance(part, Tensor) else part.select(going) for part in parts]

@@ -5,12 +5,14 @@ with nothing between them: no embedding, activation, softmax, loss, dropout, cli
 as the additive attention's over all pairs of positions, is not in it. Only a faster product or recurrence can pass it.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.profiler import ProfilerActivity, profile
 
 from seq2seq.attention.additive import AdditiveAttention
 from seq2seq.attention.base import Attention
@@ -21,7 +23,9 @@ from seq2seq.attention.uniform import UniformAttention
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.types import PAD, Attended, Batch, Bound
 
-Work = Callable[[], None]
+Work = Callable[[], object]
+PRODUCTS = re.compile(r"mm\b|gemm|matmul|linear|rnn|gru|lstm")
+"""Names of operators and kernels that multiply matrices."""
 
 
 def measure(
@@ -79,6 +83,21 @@ def limit_of(model: Seq2Seq, batch: Batch) -> Work:
         for handle in handles:
             handle.remove()
     return lambda: _all(parts)
+
+
+def share_of_products(work: Work) -> float:
+    """The share of all operators' time that goes into matrix products and recurrent networks, 0 to 1.
+
+    By torch's own profiler, on the CPU or, where operators ran there, on the GPU.
+    """
+    activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * torch.cuda.is_available()
+    with profile(activities=activities) as profiled:
+        work()
+    events = profiled.key_averages()
+    times = {event.key: event.self_device_time_total for event in events}
+    if not any(times.values()):
+        times = {event.key: event.self_cpu_time_total for event in events}
+    return sum(time for name, time in times.items() if PRODUCTS.search(name.lower())) / max(sum(times.values()), 1e-9)
 
 
 def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended: Attended) -> Iterator[Work]:

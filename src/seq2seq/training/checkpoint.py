@@ -86,6 +86,41 @@ def load(path: str | Path, trusted: Sequence[str] = TRUSTED) -> Loaded:
     return Loaded(model.eval(), tokenizers)
 
 
+def average(paths: Sequence[str | Path]) -> dict[str, Any]:
+    """The mean of the weights of several checkpoints of one run, or of runs alike, as a checkpoint that ``load`` reads.
+
+    Source: Vaswani et al. 2017, arXiv:1706.03762, section 6.1, who average the last ones of a training.
+
+    Raises:
+        CheckpointError: one cannot be read, or two hold other models or vocabularies.
+    """
+    paths = [Path(path) for path in paths]
+    mean: dict[str, torch.Tensor] = {}
+    first: dict[str, Any] = {}
+    for path in paths:
+        checkpoint = read(path)
+        weights, part = checkpoint["state_dict"], checkpoint[KEY]
+        if not first:
+            first = part
+            mean = {name: value.double() / len(paths) for name, value in weights.items()}
+            kinds = {name: value.dtype for name, value in weights.items()}
+            continue
+        if part["recipe"] != first["recipe"] or not all(
+            _equal(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer")
+        ):
+            raise CheckpointError(
+                f"{path} and {paths[0]} hold other models or vocabularies: average checkpoints of one run, or of runs with "
+                "the same settings and data"
+            )
+        for name, value in weights.items():
+            mean[name] += value.double() / len(paths)
+    return {"state_dict": {name: value.to(kinds[name]) for name, value in mean.items()}, KEY: first}
+
+
+def _equal(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    return one is other if one is None or other is None else torch.equal(one, other)
+
+
 def _tensor(data: bytes) -> torch.Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 

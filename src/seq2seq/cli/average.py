@@ -1,0 +1,48 @@
+"""``seq2seq-average CHECKPOINT... --out FILE``: one checkpoint with the mean of the weights of several."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from seq2seq.errors import ConfigError, UserError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parses the command line and writes the mean."""
+    options = _parser().parse_args(arguments)
+    try:
+        _average(options)
+    except UserError as error:
+        sys.exit(f"error: {error}")
+
+
+def _average(options: argparse.Namespace) -> None:
+    import torch
+
+    from seq2seq.training.checkpoint import average
+
+    if options.out.exists():
+        raise ConfigError(f"--out {options.out} exists already: name another file")
+    checkpoint = average(options.checkpoints)
+    try:
+        torch.save(checkpoint, options.out)
+    except (OSError, RuntimeError) as error:
+        options.out.unlink(missing_ok=True)
+        raise ConfigError(f"--out {options.out} cannot be written: {' '.join(str(error).split())[:200]}") from error
+    print(f"mean of {len(options.checkpoints)} checkpoints: {options.out}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="seq2seq-average", description="Writes a checkpoint with the mean of the weights of several."
+    )
+    parser.add_argument(
+        "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT", help="of one run, see callbacks=recent"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the checkpoint to write")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

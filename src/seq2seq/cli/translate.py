@@ -1,0 +1,264 @@
+"""``seq2seq-translate --checkpoint BEST.ckpt < in.txt > out.txt``: one line in, one line out, in order.
+
+Lines are UTF-8 and end with a line feed; a carriage return before it is dropped. An empty line stays empty.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from seq2seq.errors import ConfigError, CorpusError, UserError
+
+if TYPE_CHECKING:
+    from seq2seq.translator import Candidate, Translator
+
+BOM = b"\xef\xbb\xbf"
+LINES = 1000
+"""Read, sorted by length and translated together; no more than these are in memory."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parses the command line and translates what comes in until it ends."""
+    options = _parser().parse_args(arguments)
+    try:
+        _translate(options)
+    except UserError as error:
+        sys.stdout.flush()
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _translate(options: argparse.Namespace) -> None:
+    from seq2seq.data.text import sentences
+
+    if not 1 <= options.n_best <= max(options.beam, 1):
+        raise ConfigError(f"--n-best {options.n_best} must be at least 1 and no more than --beam, found {options.beam}")
+    references = None if options.score is None else list(sentences(options.score))
+    translator = _translator(options)
+    said: list[str] = []
+    with _progress() as advance:
+        numbered = enumerate(_lines(sys.stdin.buffer), start=1)
+        while chunk := list(islice(numbered, 1 if options.stream else LINES)):
+            texts = [text for _, text in chunk]
+            _check_lengths(translator, chunk, strict=options.strict)
+            found = translator.n_best(
+                texts, options.n_best, options.alignments or options.json or bool(options.heatmap)
+            )
+            lines = [
+                _format(options, number, text, candidates)
+                for (number, text), candidates in zip(chunk, found, strict=True)
+            ]
+            with _uninterrupted():
+                sys.stdout.buffer.write("".join(lines).encode("utf-8"))
+                sys.stdout.buffer.flush()
+            if options.heatmap:
+                _draw(options.heatmap, chunk, found)
+            if references is not None:
+                said += [candidates[0].text for candidates in found]
+            advance(len(chunk))
+    if references is not None:
+        _print_scores(said, references, options)
+
+
+def _translator(options: argparse.Namespace) -> "Translator":
+    import torch
+
+    from seq2seq.decoding.beam import Beam
+    from seq2seq.translator import Translator
+
+    search = Beam(
+        options.beam,
+        options.length_penalty,
+        options.alpha,
+        options.coverage_penalty,
+        options.no_repeat_ngram,
+        options.min_length,
+        options.max_length,
+    )
+    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return Translator.load(
+        *options.checkpoint,
+        device=device,
+        search=search,
+        batch_tokens=options.batch_tokens,
+        longest=options.longest,
+        replace_unknown=options.replace_unknown,
+        trusted=("seq2seq.", "torch.nn.", *(f"{name}." for name in options.trust)),
+    )
+
+
+def _lines(stream: BinaryIO) -> Iterator[str]:
+    """The lines of standard input, as they come.
+
+    Raises:
+        CorpusError: one is not UTF-8; names it.
+    """
+    for number, line in enumerate(iter(stream.readline, b""), start=1):
+        content = line.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            content = content.removeprefix(BOM)
+        try:
+            yield content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise CorpusError(
+                f"standard input, line {number}: byte 0x{content[error.start]:02x} at {error.start} is not valid UTF-8 "
+                f"({error.reason}); convert it, as in `iconv -f LATIN1 -t UTF-8`"
+            ) from None
+
+
+def _check_lengths(translator: "Translator", chunk: Sequence[tuple[int, str]], strict: bool) -> None:
+    """Says which lines are split, or refuses them."""
+    for number, text in chunk:
+        try:
+            parts = len(translator.parts(text))
+        except CorpusError as error:
+            raise CorpusError(f"standard input, line {number}: {error}") from error
+        if parts > 1:
+            found = f"line {number} has more than {translator.longest} tokens"
+            if strict:
+                raise CorpusError(f"standard input, {found}: allow more with --longest, or split it")
+            print(f"note: {found} and is translated in {parts} parts", file=sys.stderr)
+
+
+def _format(options: argparse.Namespace, number: int, text: str, candidates: "Sequence[Candidate]") -> str:
+    from seq2seq.decoding.words import pharaoh
+
+    if options.json:
+        return json.dumps({"line": number, "source": text} | _record(candidates), ensure_ascii=False) + "\n"
+    lines = []
+    for candidate in candidates:
+        fields = [candidate.text]
+        if options.scores:
+            fields.append(f"{candidate.score:.6f}")
+        if options.alignments:
+            fields.append(pharaoh(candidate.alignment))
+        if options.n_best > 1:
+            fields.insert(0, str(number))
+        lines.append("\t".join(fields) + "\n")
+    return "".join(lines)
+
+
+def _record(candidates: "Sequence[Candidate]") -> dict[str, object]:
+    """What JSON says of a line; several candidates are a list."""
+    records = [
+        {
+            "translation": candidate.text,
+            "score": candidate.score,
+            "log_probability": candidate.log_probability,
+            "truncated": candidate.truncated,
+            "alignment": candidate.alignment,
+            "source_tokens": candidate.source,
+            "target_tokens": candidate.target,
+            "weights": None
+            if candidate.weights is None
+            else [[round(w, 4) for w in row] for row in candidate.weights.tolist()],
+        }
+        for candidate in candidates
+    ]
+    return records[0] if len(records) == 1 else {"candidates": records}
+
+
+def _draw(folder: Path, chunk: Sequence[tuple[int, str]], found: "Sequence[Sequence[Candidate]]") -> None:
+    import numpy as np
+
+    from seq2seq.report.heatmaps import heatmap
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (number, _), candidates in zip(chunk, found, strict=True):
+            best = candidates[0]
+            heatmap(best.weights, np.array(best.source), np.array(best.target)).savefig(
+                folder / f"{number}.png", dpi=120
+            )
+    except OSError as error:
+        raise ConfigError(f"--heatmap {folder} cannot be written: {error}") from error
+
+
+def _print_scores(said: Sequence[str], references: Sequence[str], options: argparse.Namespace) -> None:
+    from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
+
+    if len(said) != len(references):
+        raise CorpusError(
+            f"{options.score} has {len(references)} lines, standard input has {len(said)}: line n of one must be the "
+            "translation of line n of the other"
+        )
+    scores = corpus_scores(said, references, bleu_tokenizer(options.language))
+    print(f"BLEU {scores.bleu:.2f} ({scores.bleu_signature})", file=sys.stderr)
+    print(f"chrF {scores.chrf:.2f} ({scores.chrf_signature})", file=sys.stderr)
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until whole lines are written."""
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _progress() -> Iterator:
+    """A bar on standard error where that is a terminal; yields what takes the number of lines done."""
+    if not sys.stderr.isatty():
+        yield lambda lines: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("translate", total=None)
+        yield lambda lines: progress.advance(task, lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="seq2seq-translate", description=__doc__)
+    add = parser.add_argument
+    add("--checkpoint", type=Path, action="append", required=True, help="a run's checkpoints/best.ckpt; several vote")
+    add("--beam", type=int, default=5, help="hypotheses side by side; 1 is greedy (5)")
+    add("--length-penalty", default="gnmt", help="none, average or gnmt (gnmt)")
+    add("--alpha", type=float, default=0.6, help="of gnmt: the larger, the longer (0.6)")
+    add("--coverage-penalty", type=float, default=0.0, help="beta of GNMT (0)")
+    add("--no-repeat-ngram", type=int, default=0, help="so many tokens in a row do not come twice (0: they may)")
+    add("--min-length", type=int, default=0, help="tokens at least (0)")
+    add("--max-length", type=int, default=None, help="tokens at most, beside twice the source's and ten more")
+    add(
+        "--n-best",
+        type=int,
+        default=1,
+        help="so many lines for each, best first, with the number of the line before them",
+    )
+    add("--scores", action="store_true", help="the score of each, after a tab")
+    add("--alignments", action="store_true", help="the words that belong together, source-target from 0, after a tab")
+    add("--json", action="store_true", help="one JSON object a line, with tokens, weights, scores and alignment")
+    add("--heatmap", type=Path, metavar="DIR", help="a picture of the weights of every line, DIR/1.png and so on")
+    add("--score", type=Path, metavar="REFERENCE", help="BLEU and chrF against this file, on standard error")
+    add("--language", default="en", help="of the reference, such as ja; decides how BLEU splits words (en)")
+    add("--stream", action="store_true", help="translate each line as soon as it is there")
+    add("--strict", action="store_true", help="refuse a line that is too long instead of splitting it")
+    add("--longest", type=int, default=200, help="tokens of a line that is not split (200)")
+    add("--replace-unknown", action="store_true", help="write the source word for an unknown one")
+    add("--batch-tokens", type=int, default=4000, help="source tokens a batch (4000)")
+    add("--device", help="cpu, cuda, cuda:1 (a GPU where there is one)")
+    add("--trust", action="append", default=[], metavar="PACKAGE", help="a package of your own that a checkpoint names")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Long lines in pieces: at the ends of clauses, or else between words."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from seq2seq.errors import CorpusError
+
+CLAUSE_END = re.compile(r"(?<=[.!?;:,\u060c])\s+|(?<=[\u3002\uff01\uff1f\uff1b\uff1a\uff0c\u3001])\s*")
+"""After punctuation and a space, or after that of Chinese and Japanese, which needs none."""
+SPACE = re.compile(r"\s+")
+
+
+def split_line(text: str, length: Callable[[str], int], longest: int) -> list[str]:
+    """Pieces that together are the text, each as long as ``longest`` allows and none empty.
+
+    Args:
+        text: of any length.
+        length: of a text, in tokens.
+        longest: tokens of a piece at most.
+
+    Raises:
+        CorpusError: a word is longer than that by itself.
+    """
+    return list(_split(text, length, longest, (CLAUSE_END, SPACE)))
+
+
+def _split(text: str, length: Callable[[str], int], longest: int, marks: Sequence[re.Pattern[str]]) -> Iterator[str]:
+    if length(text) <= longest:
+        if text.strip():
+            yield text
+        return
+    if not marks:
+        raise CorpusError(
+            f"a word of {len(text)} characters, which starts with {text[:40]!r}, has more than {longest} tokens: allow more "
+            "(longest), or leave it out"
+        )
+    held = ""
+    for piece in _pieces(text, marks[0]):
+        if held and length(held + piece) > longest:
+            yield from _split(held, length, longest, marks[1:])
+            held = ""
+        held += piece
+    yield from _split(held, length, longest, marks[1:])
+
+
+def _pieces(text: str, mark: re.Pattern[str]) -> list[str]:
+    """The text cut after every mark; together the pieces are the text."""
+    ends = [match.end() for match in mark.finditer(text) if 0 < match.end() < len(text)]
+    return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True)]

@@ -1,0 +1,45 @@
+"""How long a translation may be."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from seq2seq.errors import ConfigError
+
+
+class _Caps(NamedTuple):
+    cap_ratio: float
+    cap_extra: int
+    min_length: int
+    max_length: int | None
+
+
+class Caps(_Caps):
+    """At least ``min_length`` tokens, at most ``cap_ratio * source tokens + cap_extra`` and ``max_length``.
+
+    ``EOS`` is counted on neither side.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __new__(
+        cls, cap_ratio: float = 2.0, cap_extra: int = 10, min_length: int = 0, max_length: int | None = None
+    ) -> "Caps":
+        if cap_ratio < 0 or cap_extra < 1:
+            raise ConfigError(
+                f"decoding.cap_ratio must be at least 0 and decoding.cap_extra at least 1, found {cap_ratio} and {cap_extra}"
+            )
+        if min_length < 0 or (max_length is not None and max_length < max(min_length, 1)):
+            raise ConfigError(
+                "decoding.min_length must be at least 0 and decoding.max_length at least 1 and no less, found "
+                f"{min_length} and {max_length}"
+            )
+        return super().__new__(cls, cap_ratio, cap_extra, min_length, max_length)
+
+    def of(self, source_lengths: Int[Tensor, "B"]) -> Int[Tensor, "B"]:
+        """The largest number of tokens for sources of so many."""
+        caps = (self.cap_ratio * source_lengths).long() + self.cap_extra
+        return torch.clamp(caps, min=self.min_length, max=self.max_length)

@@ -1,0 +1,136 @@
+"""The translator on a model that copies: what goes in must come out, however it was cut."""
+
+import numpy as np
+import pytest
+import torch
+
+from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.decoding.beam import Beam
+from seq2seq.errors import CheckpointError, ConfigError, CorpusError
+from seq2seq.training.checkpoint import pack
+from seq2seq.translator import Translator
+from seq2seq.types import EOS, PAD, UNK, Bound, State
+from tests.tiny import tiny_model, tiny_recipe
+
+WORDS = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"]
+
+
+class Copier(torch.nn.Module):
+    """Says its source, token by token, looking at what it says; unknown tokens too."""
+
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.vocabulary = vocabulary
+        self.nothing = torch.nn.Parameter(torch.zeros(1))
+
+    def start(self, source):
+        at = torch.zeros(len(source), 1)
+        keys = source.unsqueeze(-1).float()
+        return State((at,), Bound(keys, keys, source != PAD))
+
+    def step(self, tokens, state):
+        at, source = state.recurrent[0][:, 0].long(), state.bound.keys[..., 0].long()
+        here = at.clamp(max=source.shape[1] - 1)
+        wanted = source.gather(1, here.unsqueeze(1)).squeeze(1).masked_fill(at >= source.shape[1], EOS)
+        wanted = wanted.masked_fill(wanted == PAD, EOS)
+        logits = torch.zeros(len(tokens), self.vocabulary).scatter(1, wanted.unsqueeze(1), 9.0)
+        weights = torch.zeros_like(source, dtype=torch.float32).scatter(1, here.unsqueeze(1), 1.0)
+        return logits, weights, State((state.recurrent[0] + 1,), state.bound)
+
+
+@pytest.fixture(scope="module")
+def tokenizers():
+    lines = [" ".join(WORDS[at:] + WORDS[:at]) + end for at in range(8) for end in (".", ",", "!")]
+    tokenizer = Tokenizer.train(lines, 45)
+    return Tokenizers(tokenizer, tokenizer, joint=True)
+
+
+@pytest.fixture
+def translator(tokenizers):
+    def make(**settings):
+        return Translator([Copier(tokenizers.target.vocabulary_size)], tokenizers, **settings)
+
+    return make
+
+
+def test_lines_come_out_in_order_and_empty_ones_stay_empty(translator):
+    lines = ["ant bee", "", "cat", "   ", "dog, eel! fox", "gnu " * 30]
+    assert translator(batch_tokens=40).translate(lines) == [
+        "ant bee",
+        "",
+        "cat",
+        "",
+        "dog, eel! fox",
+        ("gnu " * 30).strip(),
+    ]
+    assert translator().translate([]) == []
+
+
+def test_a_long_line_is_split_at_clauses_then_at_spaces(translator):
+    short = translator(longest=7)
+    line = "ant, bee, cat, dog! eel fox gnu hen ant bee cat dog eel fox gnu hen"
+    parts = short.parts(line)
+    assert "".join(parts) == line
+    assert len(parts) > 2
+    assert parts[0].rstrip()[-1] in ",!"
+    assert all(len(short.tokenizers.source.encode([part])[0]) <= 7 for part in parts)
+    assert short.translate([line]) == [line]
+    (candidate,) = short.n_best([line], with_weights=True)[0]
+    words = line.split()
+    assert candidate.alignment == tuple((at, at) for at in range(len(words)))
+    assert candidate.weights.shape == (len(candidate.target), len(candidate.source))
+    np.testing.assert_allclose(candidate.weights.sum(axis=1), 1)
+
+
+def test_a_word_that_is_too_long_is_refused(translator):
+    with pytest.raises(CorpusError, match=r"a word of 120 characters, .* 'antbee.*more than 12 tokens: allow"):
+        translator(longest=12).translate(["ant " + "antbee" * 20])
+
+
+def test_alignments_join_words(translator):
+    (candidate,) = translator().n_best(["ant  bee, cat"], with_weights=True)[0]
+    assert candidate.alignment == ((0, 0), (1, 1), (2, 2))
+    assert candidate.source == candidate.target
+    assert candidate.target[-1] == "</s>"
+    assert translator().n_best(["ant"])[0][0].weights is None
+
+
+def test_an_unknown_word_can_be_copied(translator):
+    line = "ant \u03a9 cat"
+    assert "\u2047" in translator().translate([line])[0]
+    assert translator(replace_unknown=True).translate([line]) == [line]
+    assert UNK in translator().tokenizers.source.encode([line])[0]
+
+
+def test_n_best_is_as_long_as_asked(translator):
+    found = translator(search=Beam(beam=3)).n_best(["ant bee", "", "cat"], 3)
+    assert [len(candidates) for candidates in found] == [3, 1, 3]
+    assert found[0][0].text == "ant bee"
+    assert len({candidate.text for candidate in found[0]}) == 3
+    assert found[1][0].text == ""
+
+
+def test_checkpoints_load_vote_and_are_refused_where_they_do_not_fit(tokenizers, tmp_path):
+    def write(name, tokenizers, seed=0):
+        model = tiny_model(seed=seed)
+        recipe = tiny_recipe()
+        from seq2seq.models.recipe import build
+
+        torch.manual_seed(seed)
+        model = build(recipe, **tokenizers.sizes())
+        weights = {f"model.{key}": value for key, value in model.state_dict().items()}
+        torch.save({"state_dict": weights, **pack(recipe, tokenizers)}, tmp_path / name)
+        return tmp_path / name
+
+    one, other = write("one.ckpt", tokenizers), write("other.ckpt", tokenizers, seed=1)
+    alone = Translator.load(one)
+    lines = ["ant bee", "cat"]
+    assert Translator.load(one, one).translate(lines) == alone.translate(lines)
+    assert len(Translator.load(one, other).translate(lines)) == 2
+    strange = Tokenizer.train(["fish swim far"] * 3, 16)
+    with pytest.raises(CheckpointError, match=r"strange\.ckpt and .*one\.ckpt have different vocabularies"):
+        Translator.load(one, write("strange.ckpt", Tokenizers(strange, strange, joint=True)))
+    with pytest.raises(ConfigError, match="device 'gpu' cannot be used"):
+        Translator.load(one, device="gpu")
+    with pytest.raises(CheckpointError, match="no checkpoint at"):
+        Translator.load(tmp_path / "none.ckpt")
