@@ -19,23 +19,29 @@ B, T, S, D, C = 3, 4, 6, 8, 10
 LENGTHS = torch.tensor([6, 3, 1])
 
 
+@pytest.fixture(params=[torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
+def dtype(request):
+    return request.param
+
+
 @pytest.fixture(params=CONFIGS, ids=lambda path: path.stem)
-def attention(request):
+def attention(request, dtype):
     torch.manual_seed(1)
     recipe = yaml.safe_load(request.param.read_text())
-    return build_attention(build(recipe, key="attention"), query_size=D, memory_size=C).eval()
+    return build_attention(build(recipe, key="attention"), query_size=D, memory_size=C).to(dtype).eval()
 
 
 @pytest.fixture
-def queries():
+def queries(dtype):
     torch.manual_seed(2)
-    return torch.randn(B, T, D)
+    return torch.randn(B, T, D).to(dtype)
 
 
 @pytest.fixture
-def memory():
+def memory(dtype):
     torch.manual_seed(3)
-    return Memory(torch.randn(B, S, C), torch.arange(S) < LENGTHS.unsqueeze(1), torch.randn(B, C))
+    states, final = torch.randn(B, S, C).to(dtype), torch.randn(B, C).to(dtype)
+    return Memory(states, torch.arange(S) < LENGTHS.unsqueeze(1), final)
 
 
 def reads_tokens(attention):
@@ -47,7 +53,9 @@ def test_rows_sum_to_one_and_padding_weighs_exactly_nothing(attention, queries, 
     assert weights.shape == (B, T, S)
     assert (weights.masked_select(~memory.is_token.unsqueeze(1)) == 0).all()
     if reads_tokens(attention):
-        torch.testing.assert_close(weights.sum(-1), torch.ones(B, T))
+        # Three places of bfloat16 in a sum of six.
+        tolerance = 1e-6 if weights.dtype == torch.float32 else 1e-2
+        torch.testing.assert_close(weights.float().sum(-1), torch.ones(B, T), rtol=0, atol=tolerance)
 
 
 def test_what_stands_in_padding_does_not_matter(attention, queries, memory):
@@ -59,7 +67,7 @@ def test_what_stands_in_padding_does_not_matter(attention, queries, memory):
 
 def test_more_padding_changes_nothing(attention, queries, memory):
     wider = Memory(
-        torch.cat((memory.states, torch.full((B, 5, C), 7.0)), dim=1),
+        torch.cat((memory.states, torch.full((B, 5, C), 7.0).to(memory.states)), dim=1),
         torch.cat((memory.is_token, torch.zeros(B, 5, dtype=torch.bool)), dim=1),
         memory.final,
     )
@@ -87,12 +95,9 @@ def test_binding_is_pure(attention, queries, memory):
     assert torch.equal(attention(queries, first).context, attention(queries, second).context)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_row_without_tokens_is_finite_forward_and_backward(attention, queries, memory, dtype):
-    attention = attention.to(dtype)
-    states = memory.states.to(dtype).requires_grad_()
-    queries = queries.to(dtype).requires_grad_()
-    empty = Memory(states, memory.is_token & torch.tensor([[True], [False], [True]]), memory.final.to(dtype))
+def test_a_row_without_tokens_is_finite_forward_and_backward(attention, queries, memory):
+    states, queries = memory.states.requires_grad_(), queries.requires_grad_()
+    empty = Memory(states, memory.is_token & torch.tensor([[True], [False], [True]]), memory.final)
     context, weights = attention(queries, attention.bind(empty))
     assert (weights[1] == 0).all()
     if reads_tokens(attention):
@@ -107,7 +112,7 @@ def test_gradients_reach_query_and_memory(attention, queries, memory):
         pytest.skip("no attention reads neither the query nor the states")
     states, queries = memory.states.requires_grad_(), queries.requires_grad_()
     context = attention(queries, attention.bind(memory)).context
-    (context * torch.randn(context.shape)).sum().backward()
+    (context * torch.randn(context.shape).to(context)).sum().backward()
     assert (states.grad.norm(dim=-1)[memory.is_token] > 0).all()
     assert (states.grad[~memory.is_token] == 0).all()
     if isinstance(attention, UniformAttention):
@@ -130,7 +135,7 @@ def test_one_token_gets_all_the_weight(attention, queries, memory):
 
 def test_dropout_acts_in_training_only(memory, queries):
     recipe = {"_target_": "seq2seq.attention.scaled.ScaledDotProductAttention", "_partial_": True, "dropout": 0.5}
-    attention = build_attention(build(recipe), query_size=D, memory_size=C)
+    attention = build_attention(build(recipe), query_size=D, memory_size=C).to(queries.dtype)
     torch.manual_seed(4)
     trained = attention(queries, attention.bind(memory))
     quiet = attention.eval()(queries, attention.bind(memory))

@@ -70,6 +70,29 @@ def test_weights_are_kept_with_their_tokens(finished):
             assert (finished[1] / "attention" / f"{sentence}.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_heads_and_self_attention_are_kept_beside_the_weights(command):
+    settings = ("attention=multihead", "encoder=self_attention", "model=luong", "encoder_layers=2", "run_dir=run")
+    outcome = command(*SMALL, *settings)
+    assert outcome.code == 0, outcome.error
+    with np.load("run/attention.npz", allow_pickle=False) as arrays:
+        for sentence in arrays["ids"].tolist():
+            weights, source = arrays[f"weights_{sentence}"], arrays[f"source_{sentence}"]
+            np.testing.assert_allclose(arrays[f"heads_{sentence}"].mean(axis=0), weights, atol=2e-3)
+            for layer in (1, 2):
+                encoder = arrays[f"encoder_{sentence}_{layer}"]
+                assert encoder.shape == (4, len(source), len(source))
+                np.testing.assert_allclose(encoder.sum(axis=-1), 1, atol=5e-3)
+
+
+def test_the_scores_before_training_are_kept_through_a_resume(finished, command):
+    start = json.loads(Path("run/scores.json").read_text())["scores_at_start"]
+    assert start["deviation"] > 0
+    assert 0.9 < start["entropy"] <= 1
+    assert start["gradient"] > 0
+    assert command(*SMALL, "run_dir=run", "resume=last", "max_epochs=3").code == 0
+    assert json.loads(Path("run/scores.json").read_text())["scores_at_start"] == start
+
+
 def test_the_best_checkpoint_loads_by_itself(finished):
     loaded = load(finished[1] / "checkpoints" / "best.ckpt")
     assert (
@@ -132,6 +155,11 @@ def test_a_sweep_gives_each_cell_a_folder(command):
         ("callbacks.best=null", "callbacks.last=null"),
         ("encoder=rnn_reversed", "encoder_layers=2"),
         ("attention=initial_state", "encoder=rnn_forward"),
+        ("model=bahdanau", "attention=additive", "cell=lstm"),
+        ("model=luong", "attention=general", "model.decoder.input_feeding=false", "trainer.precision=bf16-mixed"),
+        ("residual=true", "encoder_layers=2", "decoder_layers=3", "cell=rnn"),
+        ("encoder=rnn_self_attention", "attention=none"),
+        ("encoder=self_attention", "attention@encoder.attention=additive", "callbacks=ema"),
     ],
     ids=lambda settings: " ".join(settings),
 )

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from seq2seq.errors import ConfigError
+from seq2seq.models.encoder import RecurrentEncoder
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.types import BOS
 from tests.tiny import padded, tiny_model, tiny_recipe
@@ -51,16 +52,11 @@ def test_input_feeding_lets_the_first_reading_reach_the_second_state(feeding):
     memory = model.encode(padded(SOURCE[:1]))
     states = memory.states.detach().requires_grad_()
     # What attention reads, apart from the first state, which the fixed vector makes.
-    features = model.decoder(
-        torch.tensor([[BOS, 9]]), memory._replace(states=states, final=memory.final.detach())
-    ).features
     recurrent = []
     state = model.decoder.start(memory._replace(states=states, final=memory.final.detach()))
     for word in (BOS, 9):
         _, state = model.decoder.step(torch.tensor([word]), state)
         recurrent.append(state.recurrent[0])
-    assert features.requires_grad
-    assert recurrent[1].requires_grad
     (gradient,) = torch.autograd.grad(recurrent[1].sum(), states, allow_unused=True)
     assert (gradient is not None and bool(gradient.any())) == feeding
 
@@ -75,4 +71,18 @@ def test_residual_layers_add_their_input(cell):
     plain.rnns[0].load_state_dict(stack.rnns[0].state_dict())
     inputs = torch.randn(2, 5, 4)
     torch.testing.assert_close(stack(inputs)[0], plain(inputs)[0])
-    assert not Recurrent(cell, 4, 6, 2)(inputs)[0].equal(stack(inputs)[0])
+    without = Recurrent(cell, 4, 6, 2)
+    without.load_state_dict(stack.state_dict())
+    assert not without(inputs)[0].any()
+
+
+def test_an_encoder_adds_what_its_lower_layer_has_read():
+    torch.manual_seed(0)
+    deep, plain = (RecurrentEncoder(4, "gru", 6, layers, residual=layers > 1) for layers in (2, 1))
+    for stacks, only in zip(deep.directions, plain.directions, strict=True):
+        for weight in stacks[1].parameters():
+            torch.nn.init.zeros_(weight)
+        only[0].load_state_dict(stacks[0].state_dict())
+    embedded, is_token = torch.randn(2, 5, 4), torch.arange(5) < torch.tensor([[5], [3]])
+    for found, expected in zip(deep(embedded, is_token), plain(embedded, is_token), strict=True):
+        torch.testing.assert_close(found, expected)

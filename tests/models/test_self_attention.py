@@ -104,10 +104,32 @@ def test_every_weight_learns(encoder):
     ("settings", "words"),
     [
         ({"hidden_size": 7}, "must be even, found 7"),
-        ({"layers": 0}, "at least 1 layer, found 0"),
+        ({"layers": 0}, "must be at least 1, found 0"),
         ({"feed_forward": 0}, r"encoder\.feed_forward must be at least 1, found 0"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         SelfAttentionEncoder(**{"input_size": 6, "hidden_size": 8, "attention": UniformAttention} | settings)
+
+
+def test_the_encoder_s_own_attention_is_counted_as_the_encoder():
+    counts = model_of("self_attention").parameter_counts()
+    assert counts["attention"] == 128
+    assert counts["encoder"] > 2 * 4 * 64
+
+
+@pytest.mark.parametrize("encoder", ["self_attention", "rnn_self_attention"])
+def test_distances_are_those_to_eos(encoder):
+    assert model_of(encoder).encoder.distances(4).tolist() == [3, 2, 1, 0]
+
+
+def test_positions_stay_apart_in_half_precision():
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.bfloat16)
+    try:
+        found = sinusoids(400, 8)
+    finally:
+        torch.set_default_dtype(before)
+    assert found.dtype == torch.float32
+    assert len({tuple(row) for row in found.tolist()}) == 400

@@ -101,7 +101,7 @@ def _write_weights(path: Path, attention: str, heads: int) -> None:
             first[:, 0] = 1
             others = (weights * heads - first) / (heads - 1)
             arrays[f"heads_{sentence}"] = np.stack([first, *[others] * (heads - 1)]).astype(np.float16)
-            arrays[f"encoder_{sentence}"] = np.stack([first, *[np.eye(size)] * (heads - 1)])[None].astype(np.float16)
+            arrays[f"encoder_{sentence}_1"] = np.stack([first, *[np.eye(size)] * (heads - 1)]).astype(np.float16)
         arrays[f"source_{sentence}"] = np.array([*SOURCES[sentence].split(), "</s>"])
         arrays[f"target_{sentence}"] = np.array([*REFERENCES[sentence].split(), "</s>"])
     np.savez(path, **arrays)

@@ -6,6 +6,7 @@ import pytest
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from seq2seq.training.callbacks.clock import Clock
+from seq2seq.training.callbacks.start import Start
 from seq2seq.training.loggers import RunCSVLogger
 from tests.training.conftest import make_task, make_trainer
 
@@ -46,3 +47,17 @@ def test_a_validation_outside_of_training_says_nothing_of_it(make_data, tmp_path
     trainer = make_trainer(tmp_path, 1, [Clock()])
     trainer.validate(make_task(data), data, verbose=False)
     assert not {"train/tokens_seen", "train/minutes"} & set(trainer.callback_metrics)
+
+
+def test_a_test_of_earlier_weights_does_not_turn_the_clock_back(make_data, tmp_path):
+    """The best weights are those after the first of three epochs; the training had three all the same."""
+    data, clock, start = make_data(), Clock(), Start()
+    early = ModelCheckpoint(tmp_path, filename="early-{epoch}", save_top_k=-1, enable_version_counter=False)
+    task = make_task(data)
+    trainer = make_trainer(tmp_path, 3, [clock, start, early], enable_checkpointing=True)
+    trainer.fit(task, data)
+    tokens, seconds, scores = clock.tokens, clock.seconds, start.scores
+    trainer.test(task, data, ckpt_path=tmp_path / "early-epoch=0.ckpt", weights_only=True, verbose=False)
+    assert clock.tokens == tokens == 3 * data.store.split("train").lengths[:, 1].sum()
+    assert clock.seconds == seconds
+    assert start.scores == scores is not None

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from seq2seq.attention.base import Attention
+from seq2seq.attention.base import Attention, compared_size
 
 LARGEST = 40.0
 """``e^2x`` of it and its inverse are still single-precision numbers."""
@@ -29,7 +29,7 @@ class AdditiveAttention(Attention):
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int | None = None, dropout: float = 0.0):
         super().__init__(query_size, memory_size, dropout)
-        attention_size = attention_size or query_size
+        attention_size = compared_size(attention_size, query_size)
         self.query = nn.Linear(query_size, attention_size, bias=False)
         self.key = nn.Linear(memory_size, attention_size, bias=False)
         self.energy = nn.Linear(attention_size, 1, bias=False)

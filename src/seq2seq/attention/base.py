@@ -5,6 +5,8 @@ The masked softmax and the weighted sum are written once, here. Nothing is cache
 several batches at once, and training (all queries) runs the same code as decoding (one query).
 """
 
+import inspect
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -21,7 +23,12 @@ class Attention(nn.Module):
         query_size: ``D``, told by the decoder.
         memory_size: ``C``, told by the encoder.
         dropout: probability with which a weight is set to zero while training, the others scaled up.
+
+    Attributes:
+        max_positions: source tokens that it can tell apart, ``EOS`` included; None for any number.
     """
+
+    max_positions: int | None = None
 
     def __init__(self, query_size: int, memory_size: int, dropout: float = 0.0):
         super().__init__()
@@ -47,6 +54,17 @@ class Attention(nn.Module):
         return Attended(self.dropout(weights) @ bound.values, weights)
 
 
+def compared_size(attention_size: int | None, query_size: int) -> int:
+    """The size in which queries and keys are compared: what was asked for, the query's own if nothing was.
+
+    Raises:
+        ConfigError: it is not positive.
+    """
+    if attention_size is not None and attention_size < 1:
+        raise ConfigError(f"attention.attention_size must be at least 1, or null, found {attention_size}")
+    return query_size if attention_size is None else attention_size
+
+
 def masked_softmax(scores: Float[Tensor, "B T S"], is_token: Bool[Tensor, "B S"]) -> Float[Tensor, "B T S"]:
     """Softmax over the real tokens; exactly 0 on padding.
 
@@ -58,13 +76,28 @@ def masked_softmax(scores: Float[Tensor, "B T S"], is_token: Bool[Tensor, "B S"]
     return scores.masked_fill(is_padding, lowest).softmax(dim=-1).masked_fill(is_padding, 0.0)
 
 
+def too_long(max_positions: int, length: int) -> str:
+    """What to say of a source that an attention cannot read."""
+    return (
+        f"the attention knows max_positions={max_positions} positions, and a source has {length} tokens: set "
+        f"attention.max_positions={length} or more and train anew, or leave such sources out"
+    )
+
+
 def build_attention(builder: Builder, query_size: int, memory_size: int) -> Attention:
     """Gives an attention the two sizes it waits for.
 
     Raises:
-        ConfigError: what was built is no ``Attention``.
+        ConfigError: it does not take them, or what was built is no ``Attention``.
     """
-    attention = builder(query_size=query_size, memory_size=memory_size)
+    sizes = {"query_size": query_size, "memory_size": memory_size}
+    try:
+        inspect.signature(builder).bind(**sizes)
+    except TypeError as error:
+        raise ConfigError(
+            f"attention._target_ must take query_size and memory_size and no more than its yaml gives: {error}"
+        ) from error
+    attention = builder(**sizes)
     if not isinstance(attention, Attention):
         found = f"{type(attention).__module__}.{type(attention).__qualname__}"
         raise ConfigError(f"attention._target_ must name a subclass of seq2seq.attention.base.Attention, found {found}")

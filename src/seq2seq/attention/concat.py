@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from seq2seq.attention.additive import additive_scores
-from seq2seq.attention.base import Attention
+from seq2seq.attention.base import Attention, compared_size
 
 
 class ConcatAttention(Attention):
@@ -24,7 +24,7 @@ class ConcatAttention(Attention):
 
     def __init__(self, query_size: int, memory_size: int, attention_size: int | None = None, dropout: float = 0.0):
         super().__init__(query_size, memory_size, dropout)
-        attention_size = attention_size or query_size
+        attention_size = compared_size(attention_size, query_size)
         self.hidden = nn.Linear(query_size + memory_size, attention_size, bias=False)
         self.energy = nn.Linear(attention_size, 1, bias=False)
 

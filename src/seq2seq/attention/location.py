@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.attention.base import Attention
+from seq2seq.attention.base import Attention, too_long
 from seq2seq.errors import ConfigError
 
 
@@ -45,10 +45,7 @@ class LocationAttention(Attention):
         """What a key adds to the score of its own position, whatever the query."""
         length = states.shape[1]
         if length > self.max_positions:
-            raise ConfigError(
-                f"attention=location knows attention.max_positions={self.max_positions} positions, and a source has "
-                f"{length} tokens: raise attention.max_positions, or leave such sources out"
-            )
+            raise ConfigError(too_long(self.max_positions, length))
         if self.key is None:
             return states.new_zeros(len(states), length, 1)
         return torch.einsum("bsc,sc->bs", states, self.key.weight[:length]).unsqueeze(-1)

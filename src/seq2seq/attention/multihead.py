@@ -9,7 +9,7 @@ Cost: as scaled dot-product attention's, and two more projections.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.attention.base import Attention, masked_softmax
+from seq2seq.attention.base import Attention, compared_size, masked_softmax
 from seq2seq.errors import ConfigError
 from seq2seq.types import Attended, Bound, Memory
 
@@ -34,11 +34,11 @@ class MultiHeadAttention(Attention):
         dropout: float = 0.0,
     ):
         super().__init__(query_size, memory_size, dropout)
-        attention_size = attention_size or query_size
+        attention_size = compared_size(attention_size, query_size)
         if heads < 1 or attention_size % heads:
             raise ConfigError(
-                f"attention.heads={heads} must divide the size they share, found {attention_size} "
-                "(attention.attention_size, or hidden_size where that is not given)"
+                f"heads={heads} of a multi-head attention must divide the size they share, found {attention_size}: change "
+                "attention.heads (of an encoder, encoder.attention.heads), attention_size or hidden_size"
             )
         self.heads = heads
         self.scale = (attention_size // heads) ** -0.5

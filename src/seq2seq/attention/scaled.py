@@ -10,7 +10,8 @@ Cost: one matrix product of B*T*S*A.
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from seq2seq.attention.base import Attention
+from seq2seq.attention.base import Attention, compared_size
+from seq2seq.errors import ConfigError
 
 
 class ScaledDotProductAttention(Attention):
@@ -19,6 +20,9 @@ class ScaledDotProductAttention(Attention):
     Args:
         attention_size: ``A``, size in which they are compared; the query's size if not given.
         scale: what the products are multiplied with; ``1 / sqrt(A)`` if not given, 1 for the plain product of projections.
+
+    Raises:
+        ConfigError: a size or the scale is not positive.
     """
 
     def __init__(
@@ -30,7 +34,9 @@ class ScaledDotProductAttention(Attention):
         dropout: float = 0.0,
     ):
         super().__init__(query_size, memory_size, dropout)
-        attention_size = attention_size or query_size
+        attention_size = compared_size(attention_size, query_size)
+        if scale is not None and scale <= 0:
+            raise ConfigError(f"attention.scale must be above 0, or null for 1/sqrt(attention_size), found {scale}")
         self.scale = attention_size**-0.5 if scale is None else scale
         self.query = nn.Linear(query_size, attention_size, bias=False)
         self.key = nn.Linear(memory_size, attention_size, bias=False)

@@ -3,7 +3,7 @@
 import logging
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 from hydra.core.hydra_config import HydraConfig
@@ -14,15 +14,19 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
+from seq2seq.attention.base import Attention, too_long
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
 from seq2seq.cli.sweep import in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import CheckpointError, ConfigError
+from seq2seq.models.encoder import RecurrentEncoder
 from seq2seq.models.recipe import build
+from seq2seq.models.recurrent import Recurrent
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
 from seq2seq.training.checkpoint import KEY, pack, read
 from seq2seq.training.task import Translation
+from seq2seq.types import Split
 
 
 class Run(NamedTuple):
@@ -73,6 +77,8 @@ def assemble(config: DictConfig) -> Run:
     data.setup()
     recipe = OmegaConf.to_container(config.model, resolve=True)
     model = build(recipe, **data.tokenizers.sizes())
+    _check_reach(model, data)
+    _check_residual(config.residual, model)
     if resume is not None:
         _check_same_model(resume, model, pack(recipe, data.tokenizers))
     task = Translation(
@@ -93,6 +99,24 @@ def assemble(config: DictConfig) -> Run:
         counts = model.parameter_counts()
         print("parameters: " + ", ".join(f"{part} {count:,}" for part, count in counts.items()))
     return Run(folder, data, task, trainer, resume)
+
+
+def _check_reach(model: torch.nn.Module, data: TranslationData) -> None:
+    """An attention that knows so many positions has to know all of the data, before anything is trained."""
+    longest = max(int(data.store.split(split).lengths[:, 0].max(initial=0)) for split in get_args(Split))
+    for part in model.modules():
+        if isinstance(part, Attention) and part.max_positions is not None and part.max_positions < longest:
+            raise ConfigError(too_long(part.max_positions, longest))
+
+
+def _check_residual(wanted: bool, model: torch.nn.Module) -> None:
+    """Residual connections stand between layers: without a second one they would change nothing but the run's name."""
+    stacks = [part for part in model.modules() if isinstance(part, Recurrent | RecurrentEncoder)]
+    if wanted and not any(part.residual and part.layers > 1 for part in stacks):
+        raise ConfigError(
+            "residual=true changes nothing here, as no stack has two layers: set encoder_layers=2, or decoder_layers=2 (3 "
+            "with model=parallel, whose first layer stands alone)"
+        )
 
 
 def _quieten() -> None:

@@ -19,7 +19,7 @@ from seq2seq.errors import ConfigError
 from seq2seq.report.settings import PLACES, flat, read_settings
 
 LONGEST_NAME = 100
-NO_SETTING = re.compile(rf"{PLACES}|callbacks\.(progress|results\.facts)\b.*")
+NO_SETTING = re.compile(rf"{PLACES}|callbacks\.(progress|start|results\.facts)\b.*")
 """Where a run reads and writes, what it is called and what it shows meanwhile change no result."""
 
 

@@ -35,7 +35,7 @@ class BahdanauDecoder(Decoder):
         cell: ``gru``, ``lstm`` or ``rnn``.
         hidden_size: ``D``.
         layers: ``L``.
-        dropout: on what the stack and the readout read, and between layers.
+        dropout: on contexts, on states and features that are read out, and between layers; words have theirs already.
         residual: from the second layer of a stack on, its input is added to its output.
         output: ``maxout`` or ``tanh``.
 
@@ -90,12 +90,12 @@ class BahdanauDecoder(Decoder):
         (recurrent,) = state.recurrent
         query = recurrent[:, -1:, : self.stack.hidden_size]  # of an LSTM the hidden state, not the cell
         context, weights = self.attention(query, state.bound)
-        output, recurrent = self.stack(self.dropout(torch.cat((word, context), dim=-1)), recurrent)
+        output, recurrent = self.stack(torch.cat((word, self.dropout(context)), dim=-1), recurrent)
         return output, context, weights, State((recurrent,), state.bound)
 
     def _read_out(
         self, output: Float[Tensor, "B T D"], embedded: Float[Tensor, "B T E"], context: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T E"]:
-        hidden = self.readout(self.dropout(torch.cat((output, embedded, context), dim=-1)))
+        hidden = self.readout(torch.cat((self.dropout(output), embedded, self.dropout(context)), dim=-1))
         hidden = hidden.unflatten(-1, (-1, self.pooled)).amax(dim=-1) if self.pooled > 1 else hidden.tanh()
         return self.dropout(hidden)

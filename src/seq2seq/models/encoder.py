@@ -45,9 +45,12 @@ class RecurrentEncoder(nn.Module):
         directions = 2 if bidirectional else 1
         if hidden_size < directions or hidden_size % directions:
             raise ConfigError(f"hidden_size is shared by two directions and must be even, found {hidden_size}")
+        if layers < 1:
+            raise ConfigError(f"encoder_layers must be at least 1, found {layers}")
         self.memory_size = hidden_size
         self.reverse = reverse
         self.residual = residual
+        self.layers = layers
         size = hidden_size // directions
         self.directions = nn.ModuleList(
             nn.ModuleList(

@@ -29,7 +29,7 @@ class LuongDecoder(Decoder):
         cell: ``gru``, ``lstm`` or ``rnn``.
         hidden_size: ``D``.
         layers: ``L``.
-        dropout: on what the stack and the attentional layer read, and between layers.
+        dropout: on contexts and states, on the attentional vector, and between layers; words have theirs already.
         residual: from the second layer of a stack on, its input is added to its output.
         input_feeding: whether the stack reads the attentional vector of the step before.
     """
@@ -79,8 +79,8 @@ class LuongDecoder(Decoder):
 
     def _advance(self, embedded: Float[Tensor, "B T E"], state: State) -> tuple[Decoded, State]:
         recurrent, fed = state.recurrent
-        inputs = torch.cat((embedded, fed), dim=-1) if self.fed else embedded
-        outputs, recurrent = self.stack(self.dropout(inputs), recurrent)
+        inputs = torch.cat((embedded, self.dropout(fed)), dim=-1) if self.fed else embedded
+        outputs, recurrent = self.stack(inputs, recurrent)
         context, weights = self.attention(outputs, state.bound)
         features = self.attentional(self.dropout(torch.cat((context, outputs), dim=-1))).tanh()
         return Decoded(features, weights), State((recurrent, features if self.fed else fed), state.bound)

@@ -3,7 +3,7 @@
 Source: Wu et al. 2016, "Google's Neural Machine Translation System", arXiv:1609.08144, section 3: the bottom decoder
 layer's output is the attention's query, and the context goes to the layers above. As no recurrence passes through the
 attention, teacher forcing takes one attention call and every matrix product is one large call.
-Differs: one bottom layer and ``layers - 1`` upper ones without residuals, and a tanh readout of size ``E``, so that the
+Differs: one bottom layer and ``layers - 1`` upper ones, residual if asked for, and a tanh readout of size ``E``, so that the
 output layer can share the embedding's weights (Press & Wolf 2017, arXiv:1608.05859).
 """
 

@@ -8,13 +8,18 @@ and makes sure that a checkpoint from a stranger can name nothing but this packa
 import functools
 import importlib
 import inspect
-from collections.abc import Mapping, Sequence
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seq2seq.errors import ConfigError
 
 TRUSTED = ("seq2seq.", "torch.nn.")
 """What a recipe from a checkpoint may name: import paths that begin so."""
+
+
+PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
 
 
 def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "model", **sizes: object) -> Any:
@@ -39,9 +44,16 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
             # The name that a user types is the shelf's own, which may sit anywhere in the nest.
             arguments[name] = build(value, trusted, name) if nested else value
     _check_names(target, arguments, key)
+    _check_types(target, arguments, key)
     waiting = functools.partial(target, **arguments)
     if recipe.get("_partial_") and not sizes:
         return waiting
+    try:
+        inspect.signature(target).bind(**arguments)
+    except TypeError as error:
+        raise ConfigError(
+            f"{key} cannot be built: {error}. A part that waits for sizes of another part needs `_partial_: true`"
+        ) from error
     try:
         return waiting()
     except ValueError as error:
@@ -76,3 +88,29 @@ def _check_names(target: Any, arguments: Mapping[str, object], key: str) -> None
     for name in arguments:
         if name not in known:
             raise ConfigError(f"{key}.{name} is not known to {target.__qualname__}; it takes {', '.join(known)}")
+
+
+def _check_types(target: Any, arguments: Mapping[str, object], key: str) -> None:
+    """Refuses a word for a number and the like, where the argument is annotated with nothing but plain types."""
+    function = target.__init__ if inspect.isclass(target) else target
+    try:
+        hints = typing.get_type_hints(function)
+    except (NameError, TypeError):
+        # Annotations of others may not be importable; they then check for themselves.
+        return
+    for name, value in arguments.items():
+        hint = hints.get(name)
+        allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        if typing.get_origin(hint) is Callable and not callable(value):
+            raise ConfigError(
+                f"{key}.{name} must be a part with a _target_, found {value!r}; to choose one by its name, write "
+                f"{name}=NAME, or {name}@PLACE=NAME as in attention@encoder.attention=additive"
+            )
+        if set(allowed) <= PLAIN.keys() and not any(_is_a(value, kind) for kind in allowed):
+            raise ConfigError(f"{key}.{name} must be {' or '.join(PLAIN[kind] for kind in allowed)}, found {value!r}")
+
+
+def _is_a(value: object, kind: type) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return type(value) is kind

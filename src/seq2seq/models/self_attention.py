@@ -63,7 +63,7 @@ class SelfAttentionStack(nn.Module):
     def __init__(self, size: int, attention: Builder, layers: int, feed_forward: int, dropout: float):
         super().__init__()
         if layers < 1:
-            raise ConfigError(f"self-attention needs at least 1 layer, found {layers}")
+            raise ConfigError(f"encoder.layers (encoder_layers) of self-attention must be at least 1, found {layers}")
         self.layers = nn.ModuleList(SelfAttentionLayer(size, attention, feed_forward, dropout) for _ in range(layers))
         self.norm = nn.LayerNorm(size)
 
@@ -111,7 +111,7 @@ class SelfAttentionEncoder(nn.Module):
 
     def forward(self, embedded: Float[Tensor, "B S E"], is_token: Bool[Tensor, "B S"]) -> Memory:
         states = self.inputs(embedded)
-        states = self.dropout(states + sinusoids(states.shape[1], self.memory_size).to(states))
+        states = self.dropout(states + sinusoids(states.shape[1], self.memory_size, states.device).to(states.dtype))
         return self.stack(states, is_token)
 
     def distances(self, length: int) -> Int[Tensor, "S"]:
@@ -152,12 +152,14 @@ class SelfAttendedEncoder(nn.Module):
         return self.stack(self.recurrent(embedded, is_token).states, is_token)
 
     def distances(self, length: int) -> Int[Tensor, "S"]:
-        """As the encoder below has them."""
-        return self.recurrent.distances(length)
+        """Tokens from each of ``length`` to ``EOS``, whose state is the fixed vector and has looked at all of them."""
+        return length - 1 - torch.arange(length)
 
 
-def sinusoids(length: int, size: int) -> Float[Tensor, "S C"]:
+def sinusoids(length: int, size: int, device: torch.device | None = None) -> Float[Tensor, "S C"]:
     """Sines in the first half and cosines in the second of ``position / 10000^(2 i / size)`` (section 3.5, reordered)."""
-    rates = LONGEST_WAVE ** -(torch.arange(0, size, 2) / size)
-    angles = torch.arange(length).unsqueeze(1) * rates  # [S, C / 2]
+    # In single precision whatever the model's: in half of it, positions above 256 would coincide.
+    kind = {"dtype": torch.float32, "device": device}
+    rates = LONGEST_WAVE ** -(torch.arange(0, size, 2, **kind) / size)
+    angles = torch.arange(length, **kind).unsqueeze(1) * rates  # [S, C / 2]
     return torch.cat((angles.sin(), angles.cos()), dim=1)

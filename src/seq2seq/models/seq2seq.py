@@ -86,6 +86,6 @@ class Seq2Seq(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.requires_grad and id(parameter) not in seen:
                 seen.add(id(parameter))
-                part = "attention" if ".attention." in name else name.split(".")[0]
+                part = "attention" if name.startswith("decoder.attention.") else name.split(".")[0]
                 counts[part] = counts.get(part, 0) + parameter.numel()
         return counts | {"total": sum(counts.values())}

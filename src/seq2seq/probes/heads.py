@@ -1,6 +1,6 @@
 """What the decoder's log of weights leaves out: every head of its own, and the encoder's look at itself."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -13,12 +13,12 @@ from seq2seq.types import Attended, Bound
 
 
 class Looks(NamedTuple):
-    """Weights of one sentence; None where the model has no such attention."""
+    """Weights of one sentence; None and empty where the model has no such attention."""
 
     heads: Float[Tensor, "H T S"] | None
     """Of a multi-head decoder, for each target position given the tokens before it."""
-    encoder: Float[Tensor, "L H S S"] | None
-    """Of the encoder's self-attention by layer and head; each row is the token that looks. One head where it has no more."""
+    encoder: tuple[Float[Tensor, "H S S"], ...]
+    """Of the encoder's self-attention by layer; each row is the token that looks. One head where it has no more."""
 
 
 @torch.inference_mode()
@@ -30,32 +30,38 @@ def looks(model: Seq2Seq, source: Int[Tensor, "S"], inputs: Int[Tensor, "T"]) ->
         source: of one sentence, ``EOS`` included, without padding.
         inputs: ``BOS`` and the tokens of its translation.
     """
-    of_encoder, of_decoder = _Log(model.encoder), _Log(model.decoder)
+    decoder, layers = model.decoder.attention, _outermost(model.encoder)
+    if not layers and not isinstance(decoder, MultiHeadAttention):
+        return Looks(None, ())
+    logs = [_Log(attention) for attention in (decoder, *layers)]
     try:
         model(source.unsqueeze(0), inputs.unsqueeze(0))
     finally:
-        of_encoder.remove()
-        of_decoder.remove()
-    (decoder,) = of_decoder.found
-    heads = torch.cat(of_decoder.found[decoder], dim=1) if isinstance(decoder, MultiHeadAttention) else None
-    layers = [torch.cat(parts, dim=1) for parts in of_encoder.found.values()]
-    return Looks(heads, torch.stack(layers) if layers else None)
+        for log in logs:
+            log.handle.remove()
+    heads = logs[0].weights() if isinstance(decoder, MultiHeadAttention) else None
+    return Looks(heads, tuple(log.weights() for log in logs[1:] if log.calls))
 
 
 class _Log:
-    """Notes the weights of every attention inside a module, ``[H, T, S]`` for each of its calls."""
+    """Notes the weights of an attention, ``[H, T, S]`` for each of its calls."""
 
-    def __init__(self, module: torch.nn.Module):
-        self.found: dict[Attention, list[Tensor]] = {
-            part: [] for part in module.modules() if isinstance(part, Attention)
-        }
-        self.handles = [part.register_forward_hook(self._note) for part in self.found]
+    def __init__(self, attention: Attention):
+        self.calls: list[Tensor] = []
+        self.handle = attention.register_forward_hook(self._note)
 
-    def remove(self) -> None:
-        for handle in self.handles:
-            handle.remove()
+    def weights(self) -> Float[Tensor, "H T S"]:
+        return torch.cat(self.calls, dim=1)
 
-    def _note(self, attention: Attention, arguments: tuple[Tensor, Bound], attended: Attended) -> Any:
+    def _note(self, attention: Attention, arguments: tuple[Tensor, Bound], attended: Attended) -> None:
         heads = isinstance(attention, MultiHeadAttention)
         weights = attention.head_weights(*arguments) if heads else attended.weights.unsqueeze(1)
-        self.found[attention].append(weights[0].float().cpu())
+        self.calls.append(weights[0].float().cpu())
+
+
+def _outermost(module: torch.nn.Module) -> list[Attention]:
+    """Attentions that are part of no other one, in the order of their definition."""
+    found = []
+    for child in module.children():
+        found += [child] if isinstance(child, Attention) else _outermost(child)
+    return found

@@ -49,8 +49,9 @@ def score_statistics(model: Seq2Seq, batch: Batch) -> ScoreStatistics | None:
     try:
         with torch.inference_mode(False), torch.enable_grad(), torch.backends.cudnn.flags(enabled=False):
             source, inputs, targets = batch.source.clone(), batch.inputs.clone(), batch.targets.clone()
-            logits = model.output(model(source, inputs).features).flatten(0, 1)
-            loss = torch.nn.functional.cross_entropy(logits, targets.flatten(), ignore_index=PAD, reduction="sum")
+            is_token = targets != PAD
+            logits = model.output(model(source, inputs).features[is_token])
+            loss = torch.nn.functional.cross_entropy(logits, targets[is_token], reduction="sum")
             gradients = torch.autograd.grad(loss, [context for _, _, context in calls])
     finally:
         handle.remove()

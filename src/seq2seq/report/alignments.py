@@ -79,7 +79,7 @@ def looks(weights: Weights) -> list[dict[str, Any]]:
         found.append(_look("decoder, mean of its heads" if several else "decoder", weights.weights))
         if several:
             found += [_look(f"decoder, head {at}", each) for at, each in enumerate(weights.heads, start=1)]
-    for layer, heads in enumerate(weights.encoder if weights.encoder is not None else (), start=1):
+    for layer, heads in enumerate(weights.encoder, start=1):
         name = f"encoder, layer {layer}"
         several = len(heads) > 1
         found.append(_look(f"{name}, mean of its heads" if several else name, heads.mean(axis=0), itself=True))

@@ -134,7 +134,7 @@ def sweep_figure(
                 axes.set_ylim(0, 103)
             elif "share" in what:
                 axes.set_ylim(0, 1.03)
-            else:
+            elif all(spread.mean > 0 for points in curves.values() for _, spread in points):
                 axes.set_yscale("log")
                 axes.yaxis.set_major_formatter("{x:g}")
             axes.set_ylabel(what, wrap=True)

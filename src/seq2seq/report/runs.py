@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,15 +35,15 @@ BROKEN_ARCHIVE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, z
 class Weights(NamedTuple):
     """Attention weights of one test sentence, from 0 to 1, with the tokens of both sides.
 
-    ``weights`` are ``[T, S]``; ``heads`` ``[H, T, S]`` of a multi-head attention and ``encoder`` ``[L, H, S, S]`` of
-    self-attention are None where the model has none.
+    ``weights`` are ``[T, S]``; ``heads`` ``[H, T, S]`` of a multi-head attention, None where the model has none; ``encoder``
+    ``[H, S, S]`` for each layer of self-attention.
     """
 
     weights: np.ndarray
     source: tuple[str, ...]
     target: tuple[str, ...]
     heads: np.ndarray | None = None
-    encoder: np.ndarray | None = None
+    encoder: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +249,11 @@ def _weights(path: Path) -> dict[int, Weights]:
                 tuple(arrays[f"source_{sentence}"].tolist()),
                 tuple(arrays[f"target_{sentence}"].tolist()),
                 arrays.get(f"heads_{sentence}"),
-                arrays.get(f"encoder_{sentence}"),
+                tuple(
+                    takewhile(
+                        lambda each: each is not None, (arrays.get(f"encoder_{sentence}_{at}") for at in count(1))
+                    )
+                ),
             )
             for sentence in arrays["ids"].tolist()
         }

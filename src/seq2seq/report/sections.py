@@ -99,7 +99,7 @@ class Sections:
         if not all(panels.values()):
             return []
         figure = figures.sweep_figure(found.setting, panels, looks(list(found.curves)))
-        caption = f"Scores of the untrained attention by {found.setting}, on the first batch of the validation set."
+        caption = f"Scores of the untrained attention by {found.setting}, on sentences of the validation set."
         return [self._picture(figure, "scores_at_start", caption)]
 
     def lengths(self) -> Section:
@@ -180,7 +180,7 @@ class Sections:
         ]
         caption = (
             "Norm of the loss's gradient at a source token, relative to the mean of its sentence: median and quartiles by "
-            "the number of recurrent steps between the token and the fixed vector."
+            "the number of recurrent steps between the token and the fixed vector (tokens to EOS after self-attention)."
         )
         pictures = (
             [self._picture(figures.reach_figure(reaches, self.look), "gradient_reach", caption)] if reaches else []

@@ -1,13 +1,11 @@
 """What a sweep over a number shows: results along that number, such as the hidden size, one curve for all else."""
 
-import re
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from seq2seq.report.grid import Grid
 from seq2seq.report.table import Row, Spread
-
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 class Sweep(NamedTuple):
@@ -30,8 +28,8 @@ def swept(rows: Sequence[Row]) -> Sweep | None:
 
     What else sets systems apart names the curves. None if there is no such number, or no curve has two values.
     """
-    settings = [dict(part.partition("=")[::2] for part in row.system.variant.split()) for row in rows]
-    numbers = [name for name in settings[0] if all(NUMBER.fullmatch(setting.get(name, "")) for setting in settings)]
+    settings = [dict(row.system.settings) for row in rows]
+    numbers = [name for name in settings[0] if all(_is_number(setting.get(name, "")) for setting in settings)]
     if not numbers:
         return None
     along = max(numbers, key=lambda name: len({setting[name] for setting in settings}))
@@ -42,6 +40,13 @@ def swept(rows: Sequence[Row]) -> Sweep | None:
     if all(len(points) < 2 for points in curves.values()):
         return None
     return Sweep(along, {name: sorted(points, key=lambda point: point[0]) for name, points in curves.items()})
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def sweep_grid(sweep: Sweep) -> Grid:

@@ -16,7 +16,7 @@ NOT_A_DIFFERENCE = re.compile(
     rf"attention|(.*\.)?seed|{PLACES}"
     r"|(experiment|debug|recipe|trainer|logger|hydra/.*)"
     r"|trainer\.(devices|accelerator|num_nodes|strategy|log_every_n_steps|enable_.*|profiler.*)|logger\..*"
-    r"|callbacks\.(progress|samples|learning_rate|results|probing)\b.*|datamodule\.(workers|evaluation_.*)"
+    r"|callbacks\.(progress|samples|learning_rate|results|probing|start)\b.*|datamodule\.(workers|evaluation_.*)"
 )
 # What an attention is made of follows from its name unless it was changed.
 OF_ATTENTION = re.compile(r"(model\.decoder\.)?attention\..*")
@@ -30,11 +30,13 @@ class System:
         attention: the family's member.
         variant: what else sets it apart, such as ``hidden_size=64``; empty if nothing does.
         runs: by seed, each seed once.
+        settings: the variant by its parts, name and value.
     """
 
     attention: str
     variant: str
     runs: tuple[Run, ...]
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:
@@ -59,8 +61,11 @@ def group(runs: Sequence[Run]) -> list[System]:
     settings = [_settings(run) for run in runs]
     telling = _telling(runs, settings)
     groups: dict[tuple[str, str], dict[int, Run]] = {}
+    variants: dict[str, tuple[tuple[str, str], ...]] = {}
     for run, setting in zip(runs, settings, strict=True):
-        variant = " ".join(f"{name}={setting[name]}" for name in telling if name in setting)
+        parts = tuple((name, setting[name]) for name in telling if name in setting)
+        variant = " ".join(f"{name}={value}" for name, value in parts)
+        variants[variant] = parts
         replicates = groups.setdefault((run.attention, variant), {})
         if run.seed in replicates:
             raise ConfigError(
@@ -69,7 +74,7 @@ def group(runs: Sequence[Run]) -> list[System]:
             )
         replicates[run.seed] = run
     ordered = sorted(groups, key=lambda key: (key[0] != BASELINE, key[0], _numbers(key[1])))
-    return [System(*key, tuple(groups[key][seed] for seed in sorted(groups[key]))) for key in ordered]
+    return [System(*key, tuple(groups[key][seed] for seed in sorted(groups[key])), variants[key[1]]) for key in ordered]
 
 
 def baselines(systems: Sequence[System], wanted: str | None = None) -> dict[str, System]:
@@ -116,7 +121,9 @@ def _telling(runs: Sequence[Run], settings: Sequence[Mapping[str, str]]) -> list
             given = tuple(setting.get(each) for each in taken)
             if OF_ATTENTION.fullmatch(name):
                 given += (run.attention,)
-            if seen.setdefault(given, setting.get(name)) != setting.get(name):
+            # A part that was put into another one says what that one is made of, even if only one run has it.
+            inside = "@" in name and setting.get(name) != known[0][1].get(name)
+            if inside or seen.setdefault(given, setting.get(name)) != setting.get(name):
                 taken.append(name)
                 break
     return sorted(taken, key=names.index)

@@ -52,7 +52,8 @@
   function graph(view, look) {
     const [gap, pad] = [26, 20];
     const tokens = view.source;
-    const widest = Math.max(...look.weights.flatMap((row, t) => row.map((value, s) => (value >= faintest ? Math.abs(t - s) : 0))));
+    let widest = 0;
+    look.weights.forEach((row, t) => row.forEach((value, s) => value >= faintest && (widest = Math.max(widest, Math.abs(t - s)))));
     const above = Math.max(14, (widest * gap) / 2) + 6;
     const words = 6.2 * Math.max(...tokens.map((token) => token.length)) + 12;
     const [width, height] = [gap * (tokens.length - 1) + 2 * pad, 2 * above + words];

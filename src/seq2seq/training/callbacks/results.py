@@ -122,8 +122,8 @@ class Results(Callback):
             if heads is not None:
                 # Where the search stopped at the length cap, the last row's token was never taken.
                 arrays[f"heads_{row}"] = heads[:, : len(hypothesis.weights)].half().numpy()
-            if encoder is not None:
-                arrays[f"encoder_{row}"] = encoder.half().numpy()
+            for layer, weights in enumerate(encoder, start=1):
+                arrays[f"encoder_{row}_{layer}"] = weights.half().numpy()
             arrays[f"source_{row}"] = np.array([*source, EOS_LABEL], dtype=np.str_)
             arrays[f"target_{row}"] = np.array([*target, *ends], dtype=np.str_)
         write_arrays(self.folder / "attention.npz", arrays)
