@@ -104,8 +104,8 @@ class Translator:
         if not checkpoints:
             raise ConfigError("name at least one checkpoint")
         try:
-            torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:
+            torch.zeros(1, device=device).item()
+        except (RuntimeError, AssertionError, NotImplementedError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ConfigError(f"device {device!r} cannot be used ({reason}); cpu always can") from error
         loaded = [load(path, trusted) for path in checkpoints]

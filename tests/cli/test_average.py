@@ -30,9 +30,10 @@ def test_what_does_not_fit_is_refused(recent, tmp_path, command):
     other = tmp_path / "none/checkpoints/best.ckpt"
     for arguments, words in (
         ([recent[0], other, "--out", tmp_path / "mean.ckpt"], "hold other models or vocabularies"),
-        ([recent[0], "--out", recent[1]], "exists already"),
-        ([tmp_path / "gone.ckpt", "--out", tmp_path / "mean.ckpt"], "no checkpoint at"),
-        ([recent[0], "--out", tmp_path / "nowhere" / "mean.ckpt"], "cannot be written"),
+        ([*recent, "--out", recent[1]], "exists already"),
+        ([recent[0], "--out", tmp_path / "mean.ckpt"], "at least two"),
+        ([recent[0], tmp_path / "gone.ckpt", "--out", tmp_path / "mean.ckpt"], "no checkpoint at"),
+        ([*recent, "--out", tmp_path / "nowhere" / "mean.ckpt"], "cannot be written"),
     ):
         with pytest.raises(SystemExit) as end:
             main([str(argument) for argument in arguments])

@@ -68,6 +68,11 @@ CASES = {
         ["attention=location", "attention.max_positions=2"],
         ["max_positions=2", "set attention.max_positions="],
     ),
+    "half a beam": (["decoding=beam", "decoding.beam=2.5"], ["decoding.beam must be a whole number, found 2.5"]),
+    "a word for a penalty": (["decoding=beam", "decoding.alpha=x"], ["decoding.alpha must be a number, found 'x'"]),
+    "a word for a cap": (["decoding.cap_ratio=x"], ["decoding.cap_ratio must be a number, found 'x'"]),
+    "no chance at all": (["decoding=sampling", "decoding.temperature=0.0"], ["decoding.temperature", "0.0"]),
+    "a word for true or false": (["residual=maybe"], ["residual", "maybe", "bool"]),
     "an output that does not exist": (["model=bahdanau", "model.decoder.output=relu"], ["maxout or tanh", "relu"]),
     "a decoder that does not exist": (["model=typo"], ["Could not find 'model/typo'", "bahdanau", "luong", "parallel"]),
     "an encoder that does not exist": (["encoder=typo"], ["Could not find 'encoder/typo'", "self_attention"]),
@@ -137,6 +142,7 @@ def test_one_message_says_what_was_found_and_what_to_do(command, files, case):
     for word in words:
         assert word in outcome.error
     assert "Traceback" not in outcome.error
+    assert "$VALUE" not in outcome.error
     assert outcome.error.count("error:") == 1
     assert {name: Path(name).read_bytes() for name in FILES} == FILES
     assert not list(Path().rglob("scores.json"))

@@ -29,11 +29,17 @@ def bench(capsys, tmp_path):
 
 
 def test_prints_a_table_and_one_line_of_json(bench):
-    out = bench("--batches=2", "--repetitions=2", "--threads=1", "--attention=none,additive")
-    assert "% of limit" in out
+    flags = ["--batches=2", "--repetitions=2", "--threads=1", "--attention=none,additive", "--model=parallel,luong"]
+    out = bench(*flags)
+    assert "parallel" in out.split("{")[0]
     found = json.loads(out.strip().splitlines()[-1])
     assert (found["bench"], found["threads"]) == ("train", 1)
-    assert [row["attention"] for row in found["rows"]] == ["none", "additive"]
+    assert [(row["model"], row["attention"]) for row in found["rows"]] == [
+        ("parallel", "none"),
+        ("parallel", "additive"),
+        ("luong", "none"),
+        ("luong", "additive"),
+    ]
     for row in found["rows"]:
         low, high = row["percent_of_limit_range"]
         assert 0 < low <= row["percent_of_limit"] <= high

@@ -127,13 +127,13 @@ def test_json_has_everything(translate):
     assert len(record["weights"]) == len(record["target_tokens"])
     assert all(sum(row) == pytest.approx(1, abs=0.01) for row in record["weights"])
     assert all(source < 3 for source, _ in record["alignment"])
-    several = translate("Germany\n", "--json", "--n-best", "2")
-    assert len(json.loads(several.stdout)["candidates"]) == 2
+    several = translate("Germany\n\n", "--json", "--n-best", "2")
+    assert [len(json.loads(line)["candidates"]) for line in several.stdout.splitlines()] == [2, 1]
 
 
-def test_heatmaps_are_drawn(translate, tmp_path):
-    assert translate("Germany\nFrance\n", "--heatmap", "pictures").returncode == 0
-    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == ["1.png", "2.png"]
+def test_heatmaps_are_drawn_of_lines_of_any_length(translate, tmp_path):
+    assert translate("Germany\nFrance\n" + "Yen, " * 300, "--heatmap", "pictures", "--beam", "1").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == ["1.png", "2.png", "3.png"]
 
 
 def test_scores_are_those_of_sacrebleu(translate, tmp_path):
@@ -152,12 +152,16 @@ def test_scores_are_those_of_sacrebleu(translate, tmp_path):
     ("flags", "words"),
     [
         (("--n-best", "9"), "--n-best 9 must be at least 1 and no more than --beam, found 5"),
-        (("--beam", "0"), "decoding.beam must be at least 1"),
+        (("--beam", "0"), "--beam must be at least 1"),
         (("--length-penalty", "wu"), "none, average, gnmt"),
         (("--device", "tpu"), "device 'tpu' cannot be used"),
         (("--checkpoint", "none.ckpt"), "no checkpoint at none.ckpt"),
+        (("--alpha", "nan"), "--alpha, --coverage-penalty"),
+        (("--device", "meta"), "device 'meta' cannot be used"),
+        (("--heatmap", "/proc/pictures"), "--heatmap /proc/pictures cannot be written"),
+        (("--score", os.devnull), "holds no line"),
         (("--score", "none.txt"), "none.txt: no such file"),
-        (("--batch-tokens", "0"), "batch_tokens and longest must be at least 1"),
+        (("--batch-tokens", "0"), "--batch-tokens and --longest must be at least 1"),
     ],
 )
 def test_mistakes_are_one_message(translate, flags, words):

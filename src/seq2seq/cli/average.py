@@ -22,6 +22,8 @@ def _average(options: argparse.Namespace) -> None:
 
     from seq2seq.training.checkpoint import average
 
+    if len(options.checkpoints) < 2:
+        raise ConfigError("name at least two checkpoints: the mean of one is that one")
     if options.out.exists():
         raise ConfigError(f"--out {options.out} exists already: name another file")
     checkpoint = average(options.checkpoints)

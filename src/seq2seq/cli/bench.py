@@ -1,6 +1,7 @@
 """``seq2seq-bench train|decode``: the speed of training steps beside the limit of their own shapes, and of translating."""
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.errors import ConfigError, UserError
+from seq2seq.errors import ConfigError, CorpusError, UserError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -31,6 +32,9 @@ def _parser() -> argparse.ArgumentParser:
     train = commands.add_parser("train", help="training steps, beside the limit of their shapes")
     train.add_argument("overrides", nargs="*", help="settings as for train.py, such as data=multi30k data.path=DIR")
     train.add_argument("--attention", default="none,additive,scaled", help="which ones, separated by commas")
+    train.add_argument(
+        "--model", default="parallel", help="which decoders, separated by commas: parallel,bahdanau,luong"
+    )
     train.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
     train.add_argument("--repetitions", type=int, default=7, help="counted repetitions, after one that is not")
     train.add_argument("--threads", type=int, default=2, help="CPU threads")
@@ -47,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def bench_train(options: argparse.Namespace) -> None:
-    """Times one step and its limit for each attention.
+    """Times one step and its limit for each decoder and attention, in turn.
 
     Raises:
         ConfigError: a setting does not exist, or there is nothing to measure.
@@ -59,21 +63,23 @@ def bench_train(options: argparse.Namespace) -> None:
     if min(options.batches, options.repetitions, options.threads) < 1:
         raise ConfigError("--batches, --repetitions and --threads must be at least 1")
     torch.set_num_threads(options.threads)
-    names = options.attention.split(",")
-    works, tokens, parameters = [], 0, {}
-    for name in names:
-        config = _compose(options, [*options.overrides, f"attention={name}"])
+    names = list(itertools.product(options.model.split(","), options.attention.split(",")))
+    works, tokens, parameters = [], 0, []
+    for decoder, attention in names:
+        config = _compose(options, [*options.overrides, f"model={decoder}", f"attention={attention}"])
         steps, batches, model = _steps(config, options.batches)
         tokens = sum(int((batch.targets != 0).sum()) for batch in batches)
-        parameters[name] = model.parameter_counts()["total"]
+        parameters.append(model.parameter_counts()["total"])
         works.append((steps, [limit_of(model, batch) for batch in batches]))
     rows = []
-    for name, (whole, limit) in zip(names, measure(works, options.repetitions), strict=True):
+    times = measure(works, options.repetitions)
+    for (decoder, attention), count, (whole, limit) in zip(names, parameters, times, strict=True):
         shares = [100 * bare / step for step, bare in zip(whole, limit, strict=True)]
         rows.append(
             {
-                "attention": name,
-                "parameters": parameters[name],
+                "model": decoder,
+                "attention": attention,
+                "parameters": count,
                 "tokens_per_s": round(tokens / statistics.median(whole)),
                 "limit_tokens_per_s": round(tokens / statistics.median(limit)),
                 "percent_of_limit": round(statistics.median(shares), 1),
@@ -102,7 +108,9 @@ def bench_decode(options: argparse.Namespace) -> None:
     if min(options.repetitions, options.threads, *beams) < 1:
         raise ConfigError("--beams, --repetitions and --threads must be whole numbers of at least 1")
     torch.set_num_threads(options.threads)
-    lines = list(sentences(options.source))
+    lines = [line for line in sentences(options.source) if line.strip()]
+    if not lines:
+        raise CorpusError(f"{options.source}: holds no line with words in it")
     translators = [Translator.load(options.checkpoint, search=Beam(beam)) for beam in beams]
     works = [[lambda translator=each: translator.translate(lines)] for each in translators]
     rows = []
@@ -162,7 +170,7 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
         model,
         recipe,
         data.tokenizers,
-        instantiate(config.decoding),
+        build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding"),
         instantiate(config.optimizer),
         instantiate(config.scheduler),
         config.label_smoothing,
@@ -207,12 +215,13 @@ def _print(rows: list[dict], options: argparse.Namespace, torch_version: str) ->
     from rich.table import Table
 
     title = f"training steps, {options.threads} threads, median of {options.repetitions} interleaved repetitions"
-    table = Table("attention", title=title)
+    table = Table("model", "attention", title=title)
     for header in ("parameters", "ms a step", "target tokens/s", "limit tokens/s", "% of limit"):
         table.add_column(header, justify="right")
     for row in rows:
         low, high = row["percent_of_limit_range"]
         table.add_row(
+            row["model"],
             row["attention"],
             f"{row['parameters']:,}",
             f"{row['step_ms']:.1f}",

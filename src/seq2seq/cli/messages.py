@@ -20,6 +20,8 @@ def user_message(error: BaseException) -> str | None:
         return None
     if isinstance(error, HydraException | OmegaConfBaseException):
         texts = [str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException)]
+        # Some come with their blanks not yet filled in, beside the same text with them filled.
+        texts = [text for text in texts if "$VALUE" not in text] or texts
         return "\n".join(
             text for place, text in enumerate(texts) if not any(text in earlier for earlier in texts[:place])
         )

@@ -72,6 +72,7 @@ def assemble(config: DictConfig) -> Run:
     folder = Path(HydraConfig.get().runtime.output_dir)
     resume = _checkpoint_to_resume(config.resume, folder)
     seed_everything(config.seed, workers=True, verbose=False)
+    search = build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding")
     data: TranslationData = instantiate(config.datamodule)
     data.prepare_data()
     data.setup()
@@ -85,7 +86,7 @@ def assemble(config: DictConfig) -> Run:
         model=model,
         recipe=recipe,
         tokenizers=data.tokenizers,
-        search=instantiate(config.decoding),
+        search=search,
         optimizer=instantiate(config.optimizer),
         scheduler=instantiate(config.scheduler),
         label_smoothing=config.label_smoothing,
@@ -114,8 +115,8 @@ def _check_residual(wanted: bool, model: torch.nn.Module) -> None:
     stacks = [part for part in model.modules() if isinstance(part, Recurrent | RecurrentEncoder)]
     if wanted and not any(part.residual and part.layers > 1 for part in stacks):
         raise ConfigError(
-            "residual=true changes nothing here, as no stack has two layers: set encoder_layers=2, or decoder_layers=2 (3 "
-            "with model=parallel, whose first layer stands alone)"
+            "residual=true changes nothing here, as no recurrent stack has two layers: set encoder_layers=2 (of a recurrent "
+            "encoder), or decoder_layers=2 (3 with model=parallel, whose first layer stands alone)"
         )
 
 

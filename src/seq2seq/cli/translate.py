@@ -6,6 +6,7 @@ Lines are UTF-8 and end with a line feed; a carriage return before it is dropped
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from seq2seq.translator import Candidate, Translator
 
 BOM = b"\xef\xbb\xbf"
+SETTING = re.compile(r"(?<!--)\b(?:decoding\.(\w+)|(batch_tokens|longest)\b)")
+"""As the parts of the program call what is an option here."""
 LINES = 1000
 """Read, sorted by length and translated together; no more than these are in memory."""
 
@@ -31,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _translate(options)
     except UserError as error:
         sys.stdout.flush()
-        sys.exit(f"error: {error}")
+        sys.exit(f"error: {SETTING.sub(_option, str(error))}")
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -40,12 +43,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
 
 
+def _option(setting: re.Match[str]) -> str:
+    return f"--{(setting[1] or setting[2]).replace('_', '-')}"
+
+
 def _translate(options: argparse.Namespace) -> None:
     from seq2seq.data.text import sentences
 
     if not 1 <= options.n_best <= max(options.beam, 1):
         raise ConfigError(f"--n-best {options.n_best} must be at least 1 and no more than --beam, found {options.beam}")
     references = None if options.score is None else list(sentences(options.score))
+    if references == []:
+        raise CorpusError(f"{options.score}: holds no line")
+    if options.heatmap:
+        _make_folder(options.heatmap)
     translator = _translator(options)
     said: list[str] = []
     with _progress() as advance:
@@ -136,7 +147,10 @@ def _format(options: argparse.Namespace, number: int, text: str, candidates: "Se
     from seq2seq.decoding.words import pharaoh
 
     if options.json:
-        return json.dumps({"line": number, "source": text} | _record(candidates), ensure_ascii=False) + "\n"
+        return (
+            json.dumps({"line": number, "source": text} | _record(candidates, options.n_best), ensure_ascii=False)
+            + "\n"
+        )
     lines = []
     for candidate in candidates:
         fields = [candidate.text]
@@ -150,8 +164,8 @@ def _format(options: argparse.Namespace, number: int, text: str, candidates: "Se
     return "".join(lines)
 
 
-def _record(candidates: "Sequence[Candidate]") -> dict[str, object]:
-    """What JSON says of a line; several candidates are a list."""
+def _record(candidates: "Sequence[Candidate]", wanted: int) -> dict[str, object]:
+    """What JSON says of a line: a list of candidates where more than one is wanted."""
     records = [
         {
             "translation": candidate.text,
@@ -167,7 +181,14 @@ def _record(candidates: "Sequence[Candidate]") -> dict[str, object]:
         }
         for candidate in candidates
     ]
-    return records[0] if len(records) == 1 else {"candidates": records}
+    return records[0] if wanted == 1 else {"candidates": records}
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"--heatmap {folder} cannot be written: {error}") from error
 
 
 def _draw(folder: Path, chunk: Sequence[tuple[int, str]], found: "Sequence[Sequence[Candidate]]") -> None:
@@ -176,7 +197,6 @@ def _draw(folder: Path, chunk: Sequence[tuple[int, str]], found: "Sequence[Seque
     from seq2seq.report.heatmaps import heatmap
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for (number, _), candidates in zip(chunk, found, strict=True):
             best = candidates[0]
             heatmap(best.weights, np.array(best.source), np.array(best.target)).savefig(
@@ -242,7 +262,7 @@ def _parser() -> argparse.ArgumentParser:
         "--n-best",
         type=int,
         default=1,
-        help="so many lines for each, best first, with the number of the line before them",
+        help="so many lines for each, best first, the line's number before them; one for an empty line",
     )
     add("--scores", action="store_true", help="the score of each, after a tab")
     add("--alignments", action="store_true", help="the words that belong together, source-target from 0, after a tab")

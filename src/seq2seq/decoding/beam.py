@@ -7,6 +7,8 @@ Differs: penalties rank hypotheses that have ended; beams that go on have the sa
 Cost: that of greedy search times the beam, less what finished sentences save.
 """
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -61,9 +63,9 @@ class Beam:
             raise ConfigError(
                 f"decoding.length_penalty must be one of {', '.join(PENALTIES)}, found {length_penalty!r}"
             )
-        if alpha < 0 or coverage_penalty < 0 or no_repeat_ngram < 0:
+        if not (0 <= alpha < math.inf and 0 <= coverage_penalty < math.inf and no_repeat_ngram >= 0):
             raise ConfigError(
-                "decoding.alpha, decoding.coverage_penalty and decoding.no_repeat_ngram must be at least 0, found "
+                "decoding.alpha, decoding.coverage_penalty and decoding.no_repeat_ngram must be 0 or more and finite, found "
                 f"{alpha}, {coverage_penalty} and {no_repeat_ngram}"
             )
         self.beam = beam

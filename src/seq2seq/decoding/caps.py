@@ -1,5 +1,6 @@
 """How long a translation may be."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -28,7 +29,7 @@ class Caps(_Caps):
     def __new__(
         cls, cap_ratio: float = 2.0, cap_extra: int = 10, min_length: int = 0, max_length: int | None = None
     ) -> "Caps":
-        if cap_ratio < 0 or cap_extra < 1:
+        if not 0 <= cap_ratio < math.inf or cap_extra < 1:
             raise ConfigError(
                 f"decoding.cap_ratio must be at least 0 and decoding.cap_extra at least 1, found {cap_ratio} and {cap_extra}"
             )

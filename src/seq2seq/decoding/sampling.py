@@ -3,6 +3,8 @@
 Source: of the ``top_k`` likeliest tokens alone, Fan et al. 2018, arXiv:1805.04833, section 5.
 """
 
+import math
+
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -25,7 +27,7 @@ class Sampling(Greedy):
 
     def __init__(self, temperature: float = 1.0, top_k: int | None = None, cap_ratio: float = 2.0, cap_extra: int = 10):
         super().__init__(cap_ratio, cap_extra)
-        if temperature <= 0 or (top_k is not None and top_k < 1):
+        if not 0 < temperature < math.inf or (top_k is not None and top_k < 1):
             raise ConfigError(
                 "decoding.temperature must be above 0 and decoding.top_k at least 1 or null, found "
                 f"{temperature} and {top_k}"

@@ -19,6 +19,8 @@ TRUSTED = ("seq2seq.", "torch.nn.")
 """What a recipe from a checkpoint may name: import paths that begin so."""
 
 
+KEYS = {"decoder": "model.decoder"}
+"""Parts that have no shelf of their own, under the name that a user types."""
 PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
 
 
@@ -42,7 +44,7 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
         if name not in ("_target_", "_partial_"):
             nested = isinstance(value, Mapping) and "_target_" in value
             # The name that a user types is the shelf's own, which may sit anywhere in the nest.
-            arguments[name] = build(value, trusted, name) if nested else value
+            arguments[name] = build(value, trusted, KEYS.get(name, name)) if nested else value
     _check_names(target, arguments, key)
     _check_types(target, arguments, key)
     waiting = functools.partial(target, **arguments)
@@ -64,7 +66,8 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
 def _locate(path: str, trusted: Sequence[str] | None, key: str) -> Any:
     if trusted is not None and not path.startswith(tuple(trusted)):
         raise ConfigError(
-            f"{key}._target_ may only name {' or '.join(f'{start}*' for start in trusted)}, found {path!r}"
+            f"{key}._target_ may only name {' or '.join(f'{start}*' for start in trusted)}, found {path!r}. If that is a "
+            f"package of your own, say that you trust it: --trust {path.split('.')[0]}, in Python load(path, trusted=[...])"
         )
     module_path, _, name = path.rpartition(".")
     try:

@@ -9,6 +9,9 @@ from matplotlib.figure import Figure
 from seq2seq.spread import evenly
 
 INCHES_PER_TOKEN = 0.28
+MOST_INCHES = 40.0
+MOST_LABELS = int(MOST_INCHES / INCHES_PER_TOKEN)
+"""Longer sentences get smaller cells, and not every token its label."""
 
 
 def draw_heatmaps(run_folder: Path, most: int = 8) -> list[Path]:
@@ -40,12 +43,13 @@ def heatmap(weights: np.ndarray, source: np.ndarray, target: np.ndarray) -> Figu
         target: ``T`` labels.
     """
     with matplotlib.rc_context({"font.family": ["DejaVu Sans", "sans-serif"], "font.size": 8}):
-        width, height = (INCHES_PER_TOKEN * len(labels) + 1.4 for labels in (source, target))
+        width, height = (min(INCHES_PER_TOKEN * len(labels), MOST_INCHES) + 1.4 for labels in (source, target))
         figure = Figure(figsize=(max(width, 3.0), max(height, 2.0)), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(weights, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto", interpolation="nearest")
-        axes.set_xticks(range(len(source)), [_label(token) for token in source], rotation=90)
-        axes.set_yticks(range(len(target)), [_label(token) for token in target])
+        columns, rows = (evenly(len(labels), MOST_LABELS) for labels in (source, target))
+        axes.set_xticks(columns, [_label(source[at]) for at in columns], rotation=90)
+        axes.set_yticks(rows, [_label(target[at]) for at in rows])
         axes.xaxis.tick_top()
         axes.xaxis.set_label_position("top")
         axes.set_xlabel("source")

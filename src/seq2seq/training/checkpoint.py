@@ -4,6 +4,7 @@ They load with ``weights_only=True``: nothing in them is code, and a recipe is c
 """
 
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +53,9 @@ def read(path: str | Path) -> dict[str, Any]:
     except Exception as error:
         # torch raises many kinds here (RuntimeError, UnpicklingError, EOFError, KeyError...), all saying the same.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if isinstance(error, pickle.UnpicklingError):
+            # torch then advises to load it all the same, which would run whatever is in it.
+            reason = "not of tensors and plain data alone"
         raise CheckpointError(
             f"{path} is no readable checkpoint ({reason[:200]}): it may be truncated or of another kind; use another file"
         ) from error
