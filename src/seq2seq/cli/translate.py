@@ -4,7 +4,6 @@ Lines are UTF-8 and end with a line feed; a carriage return before it is dropped
 """
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -15,10 +14,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from seq2seq.cli.said import draw, formatted, make_folder, print_scores
 from seq2seq.errors import ConfigError, CorpusError, UserError
 
 if TYPE_CHECKING:
-    from seq2seq.translator import Candidate, Translator
+    from seq2seq.translator import Translator
 
 BOM = b"\xef\xbb\xbf"
 SETTING = re.compile(r"(?<!--)\b(?:decoding\.(\w+)|(batch_tokens|longest)\b)")
@@ -56,7 +56,7 @@ def _translate(options: argparse.Namespace) -> None:
     if references == []:
         raise CorpusError(f"{options.score}: holds no line")
     if options.heatmap:
-        _make_folder(options.heatmap)
+        make_folder(options.heatmap)
     translator = _translator(options)
     said: list[str] = []
     with _progress() as advance:
@@ -68,19 +68,19 @@ def _translate(options: argparse.Namespace) -> None:
                 texts, options.n_best, options.alignments or options.json or bool(options.heatmap)
             )
             lines = [
-                _format(options, number, text, candidates)
+                formatted(options, number, text, candidates)
                 for (number, text), candidates in zip(chunk, found, strict=True)
             ]
             with _uninterrupted():
                 sys.stdout.buffer.write("".join(lines).encode("utf-8"))
                 sys.stdout.buffer.flush()
             if options.heatmap:
-                _draw(options.heatmap, chunk, found)
+                draw(options.heatmap, chunk, found)
             if references is not None:
                 said += [candidates[0].text for candidates in found]
             advance(len(chunk))
     if references is not None:
-        _print_scores(said, references, options)
+        print_scores(said, references, options)
 
 
 def _translator(options: argparse.Namespace) -> "Translator":
@@ -141,82 +141,6 @@ def _check_lengths(translator: "Translator", chunk: Sequence[tuple[int, str]], s
             if strict:
                 raise CorpusError(f"standard input, {found}: allow more with --longest, or split it")
             print(f"note: {found} and is translated in {parts} parts", file=sys.stderr)
-
-
-def _format(options: argparse.Namespace, number: int, text: str, candidates: "Sequence[Candidate]") -> str:
-    from seq2seq.decoding.words import pharaoh
-
-    if options.json:
-        return (
-            json.dumps({"line": number, "source": text} | _record(candidates, options.n_best), ensure_ascii=False)
-            + "\n"
-        )
-    lines = []
-    for candidate in candidates:
-        fields = [candidate.text]
-        if options.scores:
-            fields.append(f"{candidate.score:.6f}")
-        if options.alignments:
-            fields.append(pharaoh(candidate.alignment))
-        if options.n_best > 1:
-            fields.insert(0, str(number))
-        lines.append("\t".join(fields) + "\n")
-    return "".join(lines)
-
-
-def _record(candidates: "Sequence[Candidate]", wanted: int) -> dict[str, object]:
-    """What JSON says of a line: a list of candidates where more than one is wanted."""
-    records = [
-        {
-            "translation": candidate.text,
-            "score": candidate.score,
-            "log_probability": candidate.log_probability,
-            "truncated": candidate.truncated,
-            "alignment": candidate.alignment,
-            "source_tokens": candidate.source,
-            "target_tokens": candidate.target,
-            "weights": None
-            if candidate.weights is None
-            else [[round(w, 4) for w in row] for row in candidate.weights.tolist()],
-        }
-        for candidate in candidates
-    ]
-    return records[0] if wanted == 1 else {"candidates": records}
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"--heatmap {folder} cannot be written: {error}") from error
-
-
-def _draw(folder: Path, chunk: Sequence[tuple[int, str]], found: "Sequence[Sequence[Candidate]]") -> None:
-    import numpy as np
-
-    from seq2seq.report.heatmaps import heatmap
-
-    try:
-        for (number, _), candidates in zip(chunk, found, strict=True):
-            best = candidates[0]
-            heatmap(best.weights, np.array(best.source), np.array(best.target)).savefig(
-                folder / f"{number}.png", dpi=120
-            )
-    except OSError as error:
-        raise ConfigError(f"--heatmap {folder} cannot be written: {error}") from error
-
-
-def _print_scores(said: Sequence[str], references: Sequence[str], options: argparse.Namespace) -> None:
-    from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
-
-    if len(said) != len(references):
-        raise CorpusError(
-            f"{options.score} has {len(references)} lines, standard input has {len(said)}: line n of one must be the "
-            "translation of line n of the other"
-        )
-    scores = corpus_scores(said, references, bleu_tokenizer(options.language))
-    print(f"BLEU {scores.bleu:.2f} ({scores.bleu_signature})", file=sys.stderr)
-    print(f"chrF {scores.chrf:.2f} ({scores.chrf_signature})", file=sys.stderr)
 
 
 @contextmanager
