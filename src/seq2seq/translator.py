@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 
 from seq2seq.data.clauses import split_line
-from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.data.tokenizer import EOS_LABEL, Tokenizer, Tokenizers
 from seq2seq.decoding.beam import Beam
 from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.greedy import Searchable
@@ -22,8 +22,6 @@ from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.recipe import TRUSTED
 from seq2seq.training.checkpoint import load
 from seq2seq.types import EOS, PAD, UNK, Hypothesis
-
-EOS_LABEL = "</s>"
 
 
 class Candidate(NamedTuple):
@@ -133,7 +131,12 @@ class Translator:
             count: at most the search's beam.
             with_weights: also return weights and alignments.
         """
-        parts = [self.parts(line) for line in lines]
+        return self.n_best_of_parts([self.parts(line) for line in lines], count, with_weights)
+
+    def n_best_of_parts(
+        self, parts: Sequence[Sequence[str]], count: int = 1, with_weights: bool = False
+    ) -> list[list[Candidate]]:
+        """As ``n_best``, of lines that ``parts`` has cut already."""
         flat = [part for line in parts for part in line]
         found = iter(self._search(flat, count, with_weights or self.replace_unknown))
         return [_joined(line, [next(found) for _ in line], with_weights) for line in parts]
@@ -144,9 +147,13 @@ class Translator:
         Raises:
             CorpusError: it has a word that is longer than that by itself.
         """
-        if not self.tokenizers.source.encode([line])[0]:
-            return []
-        return split_line(line, lambda text: len(self.tokenizers.source.encode([text])[0]), self.longest)
+        length = self._length(line)
+        if length <= self.longest:
+            return [line] if length and line.strip() else []
+        return split_line(line, self._length, self.longest)
+
+    def _length(self, text: str) -> int:
+        return len(self.tokenizers.source.encode([text])[0])
 
     def _search(self, texts: Sequence[str], count: int, with_weights: bool) -> list[list[Candidate]]:
         encoded = self.tokenizers.source.encode(list(texts))

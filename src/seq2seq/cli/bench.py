@@ -125,24 +125,14 @@ def bench_decode(options: argparse.Namespace) -> None:
                 "percent_products": round(100 * share_of_products(work[0]), 1),
             }
         )
-    columns = {"sentences/s": "sentences_per_s", "% in products": "percent_products"}
     title = f"{len(lines):,} lines, {options.threads} threads, median (range) of {options.repetitions} repetitions"
-    _show(title, "beam", columns, rows)
-    print(json.dumps({"bench": "decode", "threads": options.threads, "torch": torch.__version__, "rows": rows}))
-
-
-def _show(title: str, first: str, columns: dict[str, str], rows: list[dict]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(first, title=title)
-    for header in columns:
-        table.add_column(header, justify="right")
+    cells = []
     for row in rows:
         low, high = row["range"]
-        values = [f"{row[key]:,}" for key in columns.values()]
-        table.add_row(str(row[first]), f"{values[0]} ({low:,}-{high:,})", *values[1:])
-    Console().print(table)
+        speed = f"{row['sentences_per_s']:,} ({low:,}-{high:,})"
+        cells.append([str(row["beam"]), speed, f"{row['percent_products']:,}"])
+    _table(title, ["beam"], ["sentences/s", "% in products"], cells)
+    print(json.dumps({"bench": "decode", "threads": options.threads, "torch": torch.__version__, "rows": rows}))
 
 
 def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], "list[Batch]", object]:
@@ -211,26 +201,37 @@ def _compose(options: argparse.Namespace, overrides: list[str]) -> "DictConfig":
 
 
 def _print(rows: list[dict], options: argparse.Namespace, torch_version: str) -> None:
+    title = f"training steps, {options.threads} threads, median of {options.repetitions} interleaved repetitions"
+    cells = []
+    for row in rows:
+        low, high = row["percent_of_limit_range"]
+        cells.append(
+            [
+                row["model"],
+                row["attention"],
+                f"{row['parameters']:,}",
+                f"{row['step_ms']:.1f}",
+                f"{row['tokens_per_s']:,}",
+                f"{row['limit_tokens_per_s']:,}",
+                f"{row['percent_of_limit']:.1f} ({low:.1f}-{high:.1f})",
+            ]
+        )
+    numbers = ["parameters", "ms a step", "target tokens/s", "limit tokens/s", "% of limit"]
+    _table(title, ["model", "attention"], numbers, cells)
+    print(json.dumps({"bench": "train", "threads": options.threads, "torch": torch_version, "rows": rows}))
+
+
+def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows of text, names to the left and numbers to the right."""
     from rich.console import Console
     from rich.table import Table
 
-    title = f"training steps, {options.threads} threads, median of {options.repetitions} interleaved repetitions"
-    table = Table("model", "attention", title=title)
-    for header in ("parameters", "ms a step", "target tokens/s", "limit tokens/s", "% of limit"):
+    table = Table(*names, title=title)
+    for header in numbers:
         table.add_column(header, justify="right")
     for row in rows:
-        low, high = row["percent_of_limit_range"]
-        table.add_row(
-            row["model"],
-            row["attention"],
-            f"{row['parameters']:,}",
-            f"{row['step_ms']:.1f}",
-            f"{row['tokens_per_s']:,}",
-            f"{row['limit_tokens_per_s']:,}",
-            f"{row['percent_of_limit']:.1f} ({low:.1f}-{high:.1f})",
-        )
+        table.add_row(*row)
     Console().print(table)
-    print(json.dumps({"bench": "train", "threads": options.threads, "torch": torch_version, "rows": rows}))
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
-from seq2seq.training.checkpoint import KEY, pack, read
+from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
 from seq2seq.training.task import Translation
 from seq2seq.types import Split
 
@@ -155,9 +155,7 @@ def _check_same_model(path: Path, model: torch.nn.Module, packed: dict[str, Any]
             f"{_shape(saved.get(name))} there and {_shape(wanted.get(name))} here; resume with the settings of its run"
         )
     for side in ("source_tokenizer", "target_tokenizer"):
-        there, here = checkpoint[KEY][side], packed[KEY][side]
-        # None where both sides share one.
-        if not (there is here or (there is not None and here is not None and torch.equal(there, here))):
+        if not same_tokenizer(checkpoint[KEY][side], packed[KEY][side]):
             raise CheckpointError(
                 f"resume={path} was trained with another {side.replace('_', ' ')}, whose numbers stand for other pieces; "
                 "resume with the data and the tokenizer settings of its run"

@@ -62,11 +62,9 @@ def _translate(options: argparse.Namespace) -> None:
     with _progress() as advance:
         numbered = enumerate(_lines(sys.stdin.buffer), start=1)
         while chunk := list(islice(numbered, 1 if options.stream else LINES)):
-            texts = [text for _, text in chunk]
-            _check_lengths(translator, chunk, strict=options.strict)
-            found = translator.n_best(
-                texts, options.n_best, options.alignments or options.json or bool(options.heatmap)
-            )
+            parts = _parts(translator, chunk, strict=options.strict)
+            with_weights = options.alignments or options.json or bool(options.heatmap)
+            found = translator.n_best_of_parts(parts, options.n_best, with_weights)
             lines = [
                 formatted(options, number, text, candidates)
                 for (number, text), candidates in zip(chunk, found, strict=True)
@@ -129,18 +127,21 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
             ) from None
 
 
-def _check_lengths(translator: "Translator", chunk: Sequence[tuple[int, str]], strict: bool) -> None:
-    """Says which lines are split, or refuses them."""
+def _parts(translator: "Translator", chunk: Sequence[tuple[int, str]], strict: bool) -> list[list[str]]:
+    """The lines as they are translated; says which of them are split, or refuses those."""
+    found = []
     for number, text in chunk:
         try:
-            parts = len(translator.parts(text))
+            parts = translator.parts(text)
         except CorpusError as error:
             raise CorpusError(f"standard input, line {number}: {error}") from error
-        if parts > 1:
-            found = f"line {number} has more than {translator.longest} tokens"
+        if len(parts) > 1:
+            long = f"line {number} has more than {translator.longest} tokens"
             if strict:
-                raise CorpusError(f"standard input, {found}: allow more with --longest, or split it")
-            print(f"note: {found} and is translated in {parts} parts", file=sys.stderr)
+                raise CorpusError(f"standard input, {long}: allow more with --longest, or split it")
+            print(f"note: {long} and is translated in {len(parts)} parts", file=sys.stderr)
+        found.append(parts)
+    return found
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from seq2seq.types import BOS, EOS, PAD, UNK
 Kind = Literal["bpe", "unigram", "char", "word"]
 Normalization = Literal["nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf", "identity"]
 
+EOS_LABEL = "</s>"
+"""How ``pieces`` writes the end of a sentence."""
 _CONTROL = frozenset((PAD, BOS, EOS))
 _SMALLEST = 5
 """The four control symbols and one piece of text."""

@@ -75,7 +75,15 @@ class SelfAttentionStack(nn.Module):
         return Memory(states * is_token.unsqueeze(-1), is_token, last_of(states, is_token))
 
 
-class SelfAttentionEncoder(nn.Module):
+class EncoderToEos(nn.Module):
+    """What encoders that end in self-attention share: the fixed vector is the state of ``EOS``."""
+
+    def distances(self, length: int) -> Int[Tensor, "S"]:
+        """Tokens from each of ``length`` to ``EOS``, whose state is the fixed vector and has looked at all of them."""
+        return length - 1 - torch.arange(length)
+
+
+class SelfAttentionEncoder(EncoderToEos):
     """Self-attention over embeddings; no recurrence. The fixed vector is the state of ``EOS``.
 
     Args:
@@ -114,12 +122,8 @@ class SelfAttentionEncoder(nn.Module):
         states = self.dropout(states + sinusoids(states.shape[1], self.memory_size, states.device).to(states.dtype))
         return self.stack(states, is_token)
 
-    def distances(self, length: int) -> Int[Tensor, "S"]:
-        """Tokens from each of ``length`` to ``EOS``, the last of them. No recurrent step lies between any two."""
-        return length - 1 - torch.arange(length)
 
-
-class SelfAttendedEncoder(nn.Module):
+class SelfAttendedEncoder(EncoderToEos):
     """Self-attention over the states of another encoder. The fixed vector is what has become of the state of ``EOS``.
 
     Args:
@@ -150,10 +154,6 @@ class SelfAttendedEncoder(nn.Module):
 
     def forward(self, embedded: Float[Tensor, "B S E"], is_token: Bool[Tensor, "B S"]) -> Memory:
         return self.stack(self.recurrent(embedded, is_token).states, is_token)
-
-    def distances(self, length: int) -> Int[Tensor, "S"]:
-        """Tokens from each of ``length`` to ``EOS``, whose state is the fixed vector and has looked at all of them."""
-        return length - 1 - torch.arange(length)
 
 
 def sinusoids(length: int, size: int, device: torch.device | None = None) -> Float[Tensor, "S C"]:

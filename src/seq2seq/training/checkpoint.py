@@ -110,7 +110,7 @@ def average(paths: Sequence[str | Path]) -> dict[str, Any]:
             kinds = {name: value.dtype for name, value in weights.items()}
             continue
         if part["recipe"] != first["recipe"] or not all(
-            _equal(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer")
+            same_tokenizer(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer")
         ):
             raise CheckpointError(
                 f"{path} and {paths[0]} hold other models or vocabularies: average checkpoints of one run, or of runs with "
@@ -121,7 +121,8 @@ def average(paths: Sequence[str | Path]) -> dict[str, Any]:
     return {"state_dict": {name: value.to(kinds[name]) for name, value in mean.items()}, KEY: first}
 
 
-def _equal(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+def same_tokenizer(one: torch.Tensor | None, other: torch.Tensor | None) -> bool:
+    """Whether two checkpoints keep the same bytes; None where both sides share one."""
     return one is other if one is None or other is None else torch.equal(one, other)
 
 

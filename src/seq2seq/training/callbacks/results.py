@@ -11,6 +11,7 @@ import torch
 from lightning import Callback, LightningModule, Trainer
 
 from seq2seq.data.store import Store
+from seq2seq.data.tokenizer import EOS_LABEL
 from seq2seq.metrics.by_length import bleu_by_source_length
 from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
 from seq2seq.probes.heads import looks
@@ -24,7 +25,6 @@ from seq2seq.training.selection import spread_over_lengths
 from seq2seq.training.task import Translated
 from seq2seq.types import BOS, Batch, Hypothesis
 
-EOS_LABEL = "</s>"
 LINE_BREAKERS = re.compile(r"[\t\n\r]")
 
 Kind = TypeVar("Kind", bound=Callback)
