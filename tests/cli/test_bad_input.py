@@ -44,6 +44,11 @@ CASES = {
     "a word for a number": (["hidden_size=wide"], ["hidden_size", "wide"]),
     "a word for a rate": (["learning_rate=fast"], ["learning_rate", "fast"]),
     "a rate below 0": (["learning_rate=-1.0"], ["learning_rate", "-1.0"]),
+    "a share above 1": (["subword_dropout=1.5"], ["subword_dropout=1.5 is not possible", "less than 1"]),
+    "merges left out where there are none": (
+        ["tokenizer=char", "subword_dropout=0.1"],
+        ["subword_dropout=0.1 leaves out merges, and tokenizer=char has none", "tokenizer=bpe"],
+    ),
     "broken syntax": (["data.train=[a.en"], ["no viable alternative at input '[a.en'"]),
     "an attention without target": (["attention._target_=null"], ["attention needs a _target_"]),
     "a class that is no attention": (["attention._target_=torch.nn.Identity"], ["attention._target_", "Attention"]),

@@ -11,13 +11,20 @@ from torch import nn
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.data.store import TokenizerSettings
 from seq2seq.errors import ConfigError
-from seq2seq.types import PAD, Batch
+from seq2seq.types import BOS, EOS, PAD, Batch
 from tests.data.toy import toy
 
 
 def make(cache: Path, **changed: object) -> TranslationData:
     given = {"max_length": None, "max_tokens": 200, "max_sentences": None, "seed": 1} | changed
     return TranslationData(toy(), TokenizerSettings("bpe", 60), cache_dir=str(cache), **given)
+
+
+def make_ready(cache: Path, **changed: object) -> TranslationData:
+    data = make(cache, **changed)
+    data.prepare_data()
+    data.setup("fit")
+    return data
 
 
 @pytest.fixture(scope="module")
@@ -27,10 +34,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(cache: Path) -> TranslationData:
-    made = make(cache)
-    made.prepare_data()
-    made.setup("fit")
-    return made
+    return make_ready(cache)
 
 
 def test_all_splits_come_whole(data: TranslationData) -> None:
@@ -194,3 +198,44 @@ def test_overfitting_repeats_the_same_batches(cache: Path, tmp_path: Path) -> No
     assert module.seen[0] == module.seen[1] == module.seen[2]
     assert len(module.seen[0]) == 2
     assert max(map(len, module.seen[0])) > 1, "batches, not single pairs"
+
+
+def test_subwords_change_with_every_epoch_and_the_texts_never(cache: Path) -> None:
+    made = make_ready(cache, subword_dropout=0.3)
+    plain = {batch.ids[0].item(): batch for batch in make_ready(cache).train_dataloader()}
+    loader = made.train_dataloader()
+    first, again = list(loader), list(loader)
+    loader.sampler.set_epoch(1)
+    second = list(loader)
+    for one, other in zip(first, again, strict=True):
+        assert all(torch.equal(left, right) for left, right in zip(one, other, strict=True))
+    by_pair = [
+        {
+            pair: tuple(token for token in row.tolist() if token != PAD)
+            for batch in epoch
+            for pair, row in zip(batch.ids.tolist(), batch.source, strict=True)
+        }
+        for epoch in (first, second)
+    ]
+    assert sum(by_pair[0][pair] != by_pair[1][pair] for pair in range(60)) > 40
+    longer = 0
+    for batch in first:
+        sources, targets = zip(*made.texts("train", batch.ids), strict=True)
+        assert made.tokenizers.source.decode(batch.source.tolist()) == list(sources)
+        assert made.tokenizers.target.decode(batch.targets.tolist()) == list(targets)
+        assert float(batch.loss_denominator) == pytest.approx((batch.targets != PAD).sum().item())
+        for inputs, target in zip(batch.inputs.tolist(), batch.targets.tolist(), strict=True):
+            tokens = [token for token in target if token not in (PAD, EOS)]
+            assert inputs == [BOS, *tokens] + [PAD] * (len(target) - 1 - len(tokens))
+        longer += (batch.targets != PAD).sum().item()
+    assert longer > sum((batch.targets != PAD).sum().item() for batch in plain.values())
+    validation = [next(iter(data.val_dataloader())).source for data in (made, make_ready(cache))]
+    assert torch.equal(*validation)
+
+
+def test_subword_dropout_needs_merges(cache: Path) -> None:
+    for share in (-0.1, 1.0):
+        with pytest.raises(ConfigError, match=f"subword_dropout={share} is not possible"):
+            make(cache, subword_dropout=share)
+    with pytest.raises(ConfigError, match="leaves out merges, and tokenizer=char has none"):
+        TranslationData(toy(), TokenizerSettings("char", 60), None, 200, None, str(cache), 1, subword_dropout=0.1)

@@ -25,6 +25,7 @@ class Settings:
     tying: str = MISSING
     dropout: float = MISSING
     word_dropout: float = MISSING
+    subword_dropout: float = MISSING
     label_smoothing: float = MISSING
     learning_rate: float = MISSING
     max_epochs: int = MISSING

@@ -36,6 +36,7 @@ class TranslationData(lightning.LightningDataModule):
         evaluation_max_tokens: int | None = 16384,
         workers: int = 0,
         max_words: int | None = None,
+        subword_dropout: float = 0.0,
     ) -> None:
         """Keep the settings; nothing is read before :meth:`prepare_data`.
 
@@ -51,6 +52,8 @@ class TranslationData(lightning.LightningDataModule):
             evaluation_max_tokens: ceiling on their padded tokens; a longer pair is a batch of its own.
             workers: processes that load batches; 0 loads them in the training process.
             max_words: training pairs with more words on either side are dropped; None keeps all.
+            subword_dropout: cuts the training text into other pieces in every epoch, see ``Tokenizer.sample``. Batches are
+                planned for the usual pieces, so that some then hold more tokens than ``max_tokens``.
 
         Raises:
             ConfigError: a number is out of its range, or both ceilings of a kind of batch are None.
@@ -67,7 +70,15 @@ class TranslationData(lightning.LightningDataModule):
             raise ConfigError(
                 f"workers={workers} is not possible: give 0 to load batches in the training process, or more"
             )
+        if not 0 <= subword_dropout < 1:
+            raise ConfigError(f"subword_dropout={subword_dropout} is not possible: give 0 or more, less than 1")
+        if subword_dropout and tokenizer.kind != "bpe":
+            raise ConfigError(
+                f"subword_dropout={subword_dropout} leaves out merges, and tokenizer={tokenizer.kind} has none: set "
+                "tokenizer=bpe or subword_dropout=0"
+            )
         self.corpus = corpus
+        self.subword_dropout = subword_dropout
         self.settings = tokenizer
         self.max_length, self.max_words = max_length, max_words
         self.max_tokens, self.max_sentences = max_tokens, max_sentences
@@ -131,7 +142,7 @@ class TranslationData(lightning.LightningDataModule):
             seed=self.seed,
             reshuffle=not (self.trainer and self.trainer.overfit_batches),
         )
-        return self._loader(data, sampler)
+        return self._loader(data, sampler, self.subword_dropout)
 
     def val_dataloader(self) -> DataLoader:
         """Validation batches of this rank."""
@@ -151,9 +162,11 @@ class TranslationData(lightning.LightningDataModule):
             ),
         )
 
-    def _loader(self, data: TokenisedSplit, sampler: PlannedSampler | EvaluationSampler) -> DataLoader:
+    def _loader(
+        self, data: TokenisedSplit, sampler: PlannedSampler | EvaluationSampler, dropout: float = 0.0
+    ) -> DataLoader:
         return DataLoader(
-            _Requested(data),
+            _Requested(data, self.tokenizers, dropout),
             sampler=sampler,
             batch_size=None,
             collate_fn=_unchanged,
@@ -189,11 +202,14 @@ class TranslationData(lightning.LightningDataModule):
 class _Requested(Dataset):
     """Batches on request."""
 
-    def __init__(self, data: TokenisedSplit) -> None:
-        self._data = data
+    def __init__(self, data: TokenisedSplit, tokenizers: Tokenizers, dropout: float) -> None:
+        self._data, self._tokenizers, self._dropout = data, tokenizers, dropout
 
     def __getitem__(self, request: Request) -> Batch:
-        return self._data.batch(request.ids, request.loss_denominator)
+        ids, denominator, seed = request
+        if self._dropout:
+            return self._data.sampled_batch(ids, denominator, self._tokenizers, self._dropout, seed)
+        return self._data.batch(ids, denominator)
 
 
 def _unchanged(batch: Batch) -> Batch:

@@ -17,6 +17,8 @@ class Request(NamedTuple):
     """Positions of the pairs in their split."""
     loss_denominator: float
     """See ``Batch.loss_denominator``."""
+    seed: int = 0
+    """Of what is drawn for this batch: another one for every epoch, step and rank."""
 
 
 # Lightning puts a sampler of its own in the place of any that is not sequential when it is asked to overfit.
@@ -78,8 +80,12 @@ class PlannedSampler(SequentialSampler):
 
     def __iter__(self) -> Iterator[Request]:
         planned, denominators = self._now()
+        batches = planned.steps * self._world
         for step in range(self.start_step, planned.steps):
-            yield Request(planned.batch(step, self._rank), float(denominators[step]))
+            place = self.epoch * batches + step * self._world + self._rank
+            # Neighbouring seeds of a run, and of runs whose own seeds are neighbours, are far apart.
+            seed = int(np.random.SeedSequence((self._seed, place)).generate_state(1)[0])
+            yield Request(planned.batch(step, self._rank), float(denominators[step]), seed)
 
     @property
     def plan(self) -> Plan:

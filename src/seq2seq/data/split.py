@@ -85,6 +85,32 @@ def _tokenise(
         yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
+def _batch(
+    ids: Int[np.ndarray, "B"],
+    source: Int[np.ndarray, "B S"],
+    targets: Int[np.ndarray, "B T"],
+    loss_denominator: float,
+) -> Batch:
+    inputs = np.empty_like(targets)
+    inputs[:, 0] = BOS
+    inputs[:, 1:] = np.where(targets[:, :-1] == EOS, PAD, targets[:, :-1])
+    return Batch(
+        torch.from_numpy(ids.astype(np.int64)),
+        torch.from_numpy(source),
+        torch.from_numpy(inputs),
+        torch.from_numpy(targets),
+        torch.tensor(loss_denominator, dtype=torch.float32),
+    )
+
+
+def _rows(lines: list[list[int]]) -> Int[np.ndarray, "B length"]:
+    """Closed with ``EOS`` and filled up with ``PAD``."""
+    rows = np.full((len(lines), max(map(len, lines)) + 1), PAD, np.int64)
+    for row, line in zip(rows, lines, strict=True):
+        row[: len(line) + 1] = [*line, EOS]
+    return rows
+
+
 class TokenisedSplit:
     """The pairs of one split, by position."""
 
@@ -131,18 +157,20 @@ class TokenisedSplit:
 
     def batch(self, ids: Int[np.ndarray, "B"], loss_denominator: float = 1.0) -> Batch:
         """The pairs at the positions ``ids``, padded."""
-        source = self._padded(ids, 0)
-        targets = self._padded(ids, 1)
-        inputs = np.empty_like(targets)
-        inputs[:, 0] = BOS
-        inputs[:, 1:] = np.where(targets[:, :-1] == EOS, PAD, targets[:, :-1])
-        return Batch(
-            torch.from_numpy(ids.astype(np.int64)),
-            torch.from_numpy(source),
-            torch.from_numpy(inputs),
-            torch.from_numpy(targets),
-            torch.tensor(loss_denominator, dtype=torch.float32),
-        )
+        return _batch(ids, self._padded(ids, 0), self._padded(ids, 1), loss_denominator)
+
+    def sampled_batch(
+        self, ids: Int[np.ndarray, "B"], loss_denominator: float, tokenizers: Tokenizers, dropout: float, seed: int
+    ) -> Batch:
+        """As ``batch``, with both sides cut into other pieces than usual: see ``Tokenizer.sample``.
+
+        The loss's denominator grows with the number of target tokens.
+        """
+        sources, targets = (list(side) for side in zip(*self.texts(ids.tolist()), strict=True))
+        source = _rows(tokenizers.source.sample(sources, dropout, seed))
+        target = _rows(tokenizers.target.sample(targets, dropout, seed + 1))
+        growth = np.count_nonzero(target) / self.lengths[ids, 1].sum(dtype=np.int64)
+        return _batch(ids, source, target, loss_denominator * float(growth))
 
     def _padded(self, ids: Int[np.ndarray, "B"], side: int) -> Int[np.ndarray, "B length"]:
         """The ids of one side, each row closed with ``EOS`` and filled up with ``PAD``."""
