@@ -19,7 +19,9 @@ from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.greedy import Searchable
 from seq2seq.decoding.words import NO_WORD, Link, links, word_weights, words_of_source, words_of_target
 from seq2seq.errors import CheckpointError, ConfigError
+from seq2seq.export import load_exported
 from seq2seq.models.recipe import TRUSTED
+from seq2seq.sharing import Shareable
 from seq2seq.training.checkpoint import load
 from seq2seq.types import EOS, PAD, UNK, Hypothesis
 
@@ -42,8 +44,8 @@ class Candidate(NamedTuple):
     """Words of the line and of the translation, split at white space, that belong together; empty without weights."""
 
 
-class Translator:
-    """Translates lines of text.
+class Translator(Shareable):
+    """Translates lines of text. ``push_to_hub``, ``save_pretrained`` and ``from_pretrained`` share it.
 
     Args:
         models: in evaluation mode; several vote at every step.
@@ -87,10 +89,10 @@ class Translator:
         longest: int = 200,
         replace_unknown: bool = False,
     ) -> "Translator":
-        """Of checkpoints that training wrote; several make an ensemble.
+        """Of checkpoints that training wrote, or folders that ``seq2seq-export`` wrote; several make an ensemble.
 
         Args:
-            checkpoints: files.
+            checkpoints: files or folders.
             device: where to compute, such as ``cpu`` or ``cuda``.
             trusted: import paths that their recipes may name begin so.
             search, batch_tokens, longest, replace_unknown: as for ``Translator``.
@@ -106,16 +108,18 @@ class Translator:
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ConfigError(f"device {device!r} cannot be used ({reason}); cpu always can") from error
-        loaded = [load(path, trusted) for path in checkpoints]
-        first = loaded[0].tokenizers
+        loaded = [_loaded(Path(path), device, trusted) for path in checkpoints]
+        first = loaded[0][1]
         for path, (_, tokenizers) in zip(checkpoints, loaded, strict=True):
             if [side.model for side in tokenizers[:2]] != [side.model for side in first[:2]]:
                 raise CheckpointError(
                     f"{path} and {checkpoints[0]} have different vocabularies; an ensemble needs runs on the same data with "
                     "the same tokenizer"
                 )
-        models = [model.to(device) for model, _ in loaded]
-        return cls(models, first, search, batch_tokens, longest, replace_unknown, device)
+        models = [model for model, _ in loaded]
+        translator = cls(models, first, search, batch_tokens, longest, replace_unknown, device)
+        translator.checkpoints = [Path(path) for path in checkpoints]
+        return translator
 
     def translate(self, lines: Sequence[str]) -> list[str]:
         """The best translation of every line, in order; an empty line for an empty line."""
@@ -203,6 +207,15 @@ class Translator:
             weights,
             tuple(alignment),
         )
+
+
+def _loaded(path: Path, device: str, trusted: Sequence[str]) -> tuple[Searchable, Tokenizers]:
+    if not path.is_dir():
+        model, tokenizers = load(path, trusted)
+        return model.to(device), tokenizers
+    if torch.device(device).type != "cpu":
+        raise ConfigError(f"device {device!r}: an exported model such as {path} runs on the cpu alone")
+    return load_exported(path)
 
 
 def _without_unknown(

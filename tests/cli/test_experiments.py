@@ -9,7 +9,7 @@ from tests.cli.conftest import SMALL
 from tests.data.toy import counting
 from tests.tiny import CONF
 
-CAPTIONS = {"multi30k": "data.path", "joined": "data.corpus.path"}
+CAPTIONS = {"multi30k": "data.path", "search": "data.path", "joined": "data.corpus.path"}
 """Experiments on Multi30k, and the setting that names the folder to read instead."""
 
 FEWER = {
@@ -18,6 +18,10 @@ FEWER = {
     "family": ["attention=none,location,multihead"],
     "scaling": ["attention.attention_size=32,64"],
     "cells": ["cell=lstm,rnn"],
+    "search": [
+        "hydra.sweeper.n_trials=2",
+        *(f"~hydra.sweeper.params.{name}" for name in ("vocabulary_size", "hidden_size")),
+    ],
 }
 """Less of the largest sweeps."""
 
@@ -35,6 +39,8 @@ def captions(tmp_path):
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (CONF / "experiment").glob("*.yaml")))
 def test_experiment(command, captions, name):
+    if name == "search":
+        pytest.importorskip("hydra_plugins.hydra_optuna_sweeper", reason="the extra 'optuna' is not installed")
     # The smallest vocabulary that the number words fill.
     data = ("vocabulary_size=60", f"{CAPTIONS[name]}={captions}") if name in CAPTIONS else SMALL[1:]
     outcome = command(f"experiment={name}", "debug=fast", "seed=1", "run_dir=sweep", *data, *FEWER.get(name, []))

@@ -45,6 +45,9 @@ def additive_scores(
     queries: Float[Tensor, "B T A"], keys: Float[Tensor, "B S A"], weight: Float[Tensor, "A"]
 ) -> Float[Tensor, "B T S"]:
     """``weight . tanh(query + key)`` of every query with every key."""
+    if torch.onnx.is_in_onnx_export():
+        # A step has one query: there is no memory to save, and plain operations are what a graph can hold.
+        return torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ weight
     # Sums over all positions of a sentence are too long for half precision.
     single = torch.promote_types(queries.dtype, torch.float32)
     return _Scores.apply(queries.to(single), keys.to(single), weight.to(single)).to(queries.dtype)

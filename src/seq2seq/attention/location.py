@@ -47,7 +47,7 @@ class LocationAttention(Attention):
         if length > self.max_positions:
             raise ConfigError(too_long(self.max_positions, length))
         if self.key is None:
-            return states.new_zeros(len(states), length, 1)
+            return states.new_zeros(states.shape[0], length, 1)
         return torch.einsum("bsc,sc->bs", states, self.key.weight[:length]).unsqueeze(-1)
 
     def score(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S 1"]) -> Float[Tensor, "B T S"]:

@@ -8,6 +8,10 @@ from omegaconf.errors import OmegaConfBaseException
 from seq2seq.errors import UserError
 
 
+PLUGINS = {"hydra/sweeper/optuna": "optuna"}
+"""Config files that come with an extra, by the extra's name."""
+
+
 def user_message(error: BaseException) -> str | None:
     """What to tell the user, or None if it is a fault of the program, which deserves its traceback."""
     if isinstance(error, KeyboardInterrupt):
@@ -22,9 +26,12 @@ def user_message(error: BaseException) -> str | None:
         texts = [str(cause) for cause in chain if isinstance(cause, HydraException | OmegaConfBaseException)]
         # Some come with their blanks not yet filled in, beside the same text with them filled.
         texts = [text for text in texts if "$VALUE" not in text] or texts
-        return "\n".join(
+        message = "\n".join(
             text for place, text in enumerate(texts) if not any(text in earlier for earlier in texts[:place])
         )
+        missing = [extra for file, extra in PLUGINS.items() if f"Could not find '{file}'" in message]
+        cures = [f"needs an extra: pip install -c constraints.txt -e '.[{extra}]'" for extra in missing]
+        return "\n".join([*cures, message])
     return None
 
 

@@ -85,6 +85,7 @@ def _translator(options: argparse.Namespace) -> "Translator":
     import torch
 
     from seq2seq.decoding.beam import Beam
+    from seq2seq.models.recipe import trusting
     from seq2seq.translator import Translator
 
     search = Beam(
@@ -96,7 +97,8 @@ def _translator(options: argparse.Namespace) -> "Translator":
         options.min_length,
         options.max_length,
     )
-    device = options.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    exported = any(path.is_dir() for path in options.checkpoint)
+    device = options.device or ("cuda" if torch.cuda.is_available() and not exported else "cpu")
     return Translator.load(
         *options.checkpoint,
         device=device,
@@ -104,7 +106,7 @@ def _translator(options: argparse.Namespace) -> "Translator":
         batch_tokens=options.batch_tokens,
         longest=options.longest,
         replace_unknown=options.replace_unknown,
-        trusted=("seq2seq.", "torch.nn.", *(f"{name}." for name in options.trust)),
+        trusted=trusting(options.trust),
     )
 
 
@@ -175,7 +177,13 @@ def _progress() -> Iterator:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seq2seq-translate", description=__doc__)
     add = parser.add_argument
-    add("--checkpoint", type=Path, action="append", required=True, help="a run's checkpoints/best.ckpt; several vote")
+    add(
+        "--checkpoint",
+        type=Path,
+        action="append",
+        required=True,
+        help="a run's checkpoints/best.ckpt, or a folder of seq2seq-export; several vote",
+    )
     add("--beam", type=int, default=5, help="hypotheses side by side; 1 is greedy (5)")
     add("--length-penalty", default="gnmt", help="none, average or gnmt (gnmt)")
     add("--alpha", type=float, default=0.6, help="of gnmt: the larger, the longer (0.6)")

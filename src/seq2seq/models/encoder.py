@@ -93,12 +93,12 @@ class RecurrentEncoder(nn.Module):
 def last_of(states: Float[Tensor, "B S N"], is_token: Bool[Tensor, "B S"]) -> Float[Tensor, "B N"]:
     """The state of each row's last token, ``EOS``."""
     lengths = is_token.sum(dim=1)
-    return states[torch.arange(len(lengths), device=lengths.device), lengths - 1]
+    return states[torch.arange(lengths.shape[0], device=lengths.device), lengths - 1]
 
 
 def _turned(inputs: Float[Tensor, "B S N"], counts: Int[Tensor, "B"]) -> Float[Tensor, "B S N"]:
     """The first ``counts`` entries of each row in reversed order, the others where they were. Its own inverse."""
-    places = torch.arange(inputs.shape[1], device=inputs.device).expand(len(counts), -1)  # [B, S]
+    places = torch.arange(inputs.shape[1], device=inputs.device).expand(counts.shape[0], -1)  # [B, S]
     last = (counts - 1).unsqueeze(1)
     order = torch.where(places <= last, last - places, places)
     return inputs.gather(1, order.unsqueeze(-1).expand_as(inputs))

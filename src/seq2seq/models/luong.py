@@ -58,7 +58,7 @@ class LuongDecoder(Decoder):
 
     def start(self, memory: Memory) -> State:
         # Before the first word nothing was attended to.
-        fed = memory.final.new_zeros(len(memory.final), 1, self.fed)
+        fed = memory.final.new_zeros(memory.final.shape[0], 1, self.fed)
         return State((self.bridge(memory.final), fed), self.attention.bind(memory))
 
     def step(self, tokens: Int[Tensor, "B"], state: State) -> tuple[Decoded, State]:

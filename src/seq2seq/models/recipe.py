@@ -17,11 +17,14 @@ from seq2seq.errors import ConfigError
 
 TRUSTED = ("seq2seq.", "torch.nn.")
 """What a recipe from a checkpoint may name: import paths that begin so."""
-
-
 KEYS = {"decoder": "model.decoder"}
 """Parts that have no shelf of their own, under the name that a user types."""
 PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
+
+
+def trusting(packages: Sequence[str]) -> tuple[str, ...]:
+    """``TRUSTED``, and whole packages that a user trusts as well."""
+    return (*TRUSTED, *(f"{name}." for name in packages))
 
 
 def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "model", **sizes: object) -> Any:

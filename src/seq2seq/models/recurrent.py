@@ -63,7 +63,7 @@ class Recurrent(nn.Module):
     ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B L W"]]:
         """Outputs of the top layer at every position, and the state after the last; from a zero state if none is given."""
         if state is None:
-            state = inputs.new_zeros(len(inputs), self.layers, self.state_size)
+            state = inputs.new_zeros(inputs.shape[0], self.layers, self.state_size)
         last = []
         for layer, rnn in enumerate(self.rnns):
             below = self.dropout(inputs) if layer else inputs

@@ -156,8 +156,11 @@ class SelfAttendedEncoder(EncoderToEos):
         return self.stack(self.recurrent(embedded, is_token).states, is_token)
 
 
-def sinusoids(length: int, size: int, device: torch.device | None = None) -> Float[Tensor, "S C"]:
-    """Sines in the first half and cosines in the second of ``position / 10000^(2 i / size)`` (section 3.5, reordered)."""
+def sinusoids(length: int | Int[Tensor, ""], size: int, device: torch.device | None = None) -> Float[Tensor, "S C"]:
+    """Sines in the first half and cosines in the second of ``position / 10000^(2 i / size)`` (section 3.5, reordered).
+
+    The length is a tensor while the model is traced.
+    """
     # In single precision whatever the model's: in half of it, positions above 256 would coincide.
     kind = {"dtype": torch.float32, "device": device}
     rates = LONGEST_WAVE ** -(torch.arange(0, size, 2, **kind) / size)

@@ -89,6 +89,7 @@ class Results(Callback):
         bins = bleu_by_source_length(sources, hypotheses, references, tokenizer, self.bins)
         scores = self.facts | corpus_scores(hypotheses, references, tokenizer)._asdict()
         scores |= {
+            "languages": [trainer.datamodule.corpus.source, trainer.datamodule.corpus.target],
             "loss": float(trainer.callback_metrics["test/loss"]),
             "n": len(ids),
             "by_source_length": [{"from": bin.first, "to": bin.last, "n": bin.n, "bleu": bin.bleu} for bin in bins],
