@@ -7,7 +7,6 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import UserError
 
-
 PLUGINS = {"hydra/sweeper/optuna": "optuna"}
 """Config files that come with an extra, by the extra's name."""
 
