@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
@@ -104,6 +105,27 @@ def test_what_cannot_be_shared_says_why(run, tmp_path, capsys):
         Translator.load(tmp_path / "broken/checkpoints/best.ckpt").save_pretrained(tmp_path / "b")
     with pytest.raises(CheckpointError, match="no checkpoint at"):
         Translator.from_pretrained(tmp_path / "full")
+
+
+def test_what_is_pushed_is_what_is_saved(run, tmp_path, monkeypatch, capsys):
+    # No hub can run here: what the library would send is copied instead.
+    class Hub:
+        def __init__(self, token=None):
+            pass
+
+        def create_repo(self, repo_id, private, exist_ok):
+            return types.SimpleNamespace(repo_id=repo_id, private=private)
+
+        def upload_folder(self, repo_id, folder_path, **rest):
+            shutil.copytree(folder_path, tmp_path / repo_id)
+            return f"https://hub/{repo_id}"
+
+    monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Hub)
+    main([str(run), "--push", "someone/tiny"])
+    assert capsys.readouterr().out == "model and card: https://hub/someone/tiny\n"
+    names = {"README.md", "config.json", "model.ckpt", "scores.json"}
+    assert {path.name for path in (tmp_path / "someone/tiny").iterdir()} == names
+    assert 'from_pretrained("someone/tiny")' in (tmp_path / "someone/tiny/README.md").read_text()
 
 
 def test_a_hub_out_of_reach_is_one_sentence(run, tmp_path):
