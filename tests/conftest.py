@@ -1,6 +1,8 @@
 """Fixtures that more than one folder of tests uses."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,15 @@ def multi30k() -> Path:
     if not (folder / "train.jsonl").is_file():
         pytest.skip(f"no Multi30k in {folder}: set SEQ2SEQ_MULTI30K to a folder with its train.jsonl")
     return folder
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> Path:
+    """The folder of a finished run of seconds, made by a process of its own. Nothing may be written into it."""
+    # Not at the top: what is imported before the tests are collected is not checked for its shapes.
+    from tests.tiny import CONF, SMALL
+
+    folder = tmp_path_factory.mktemp("finished")
+    arguments = [*SMALL, "run_dir=run", "callbacks.progress=null", "cache_dir=cache"]
+    subprocess.run([sys.executable, CONF.parent / "train.py", *arguments], cwd=folder, check=True, capture_output=True)
+    return folder / "run"

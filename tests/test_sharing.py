@@ -14,29 +14,18 @@ import yaml
 from seq2seq.cli.share import main
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.translator import Translator
-from tests.cli.conftest import SMALL
-from tests.tiny import CONF
 
 LINES = ["Germany and France", "", "Euro"]
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """A finished run of seconds."""
-    folder = tmp_path_factory.mktemp("trained")
-    arguments = [*SMALL, "run_dir=run", "callbacks.progress=null", "cache_dir=cache"]
-    subprocess.run([sys.executable, CONF.parent / "train.py", *arguments], cwd=folder, check=True, capture_output=True)
-    return folder / "run"
-
-
-def test_a_model_goes_to_a_folder_and_comes_back(run, tmp_path, capsys):
-    main([str(run), "--out", str(tmp_path / "tiny-scaled"), "--name", "someone/tiny-scaled"])
+def test_a_model_goes_to_a_folder_and_comes_back(finished, tmp_path, capsys):
+    main([str(finished), "--out", str(tmp_path / "tiny-scaled"), "--name", "someone/tiny-scaled"])
     assert capsys.readouterr().out == f"model and card: {tmp_path / 'tiny-scaled'}\n"
     names = {"README.md", "config.json", "model.ckpt", "scores.json"}
     assert {path.name for path in (tmp_path / "tiny-scaled").iterdir()} == names
     shared = Translator.from_pretrained(tmp_path / "tiny-scaled", longest=50)
     assert shared.longest == 50
-    assert shared.translate(LINES) == Translator.load(run / "checkpoints/best.ckpt").translate(LINES)
+    assert shared.translate(LINES) == Translator.load(finished / "checkpoints/best.ckpt").translate(LINES)
     # Weights and nothing of the optimizer.
     content = torch.load(tmp_path / "tiny-scaled/model.ckpt", weights_only=True)
     assert content.keys() == {"state_dict", "seq2seq"}
@@ -49,9 +38,9 @@ def test_a_model_goes_to_a_folder_and_comes_back(run, tmp_path, capsys):
     assert Translator.from_pretrained(str(tmp_path / "again")).translate(LINES) == shared.translate(LINES)
 
 
-def test_the_card_quotes_the_scores(run, tmp_path):
-    main([str(run), "--out", str(tmp_path / "card"), "--name", "someone/tiny"])
-    scores = json.loads((run / "scores.json").read_text())
+def test_the_card_quotes_the_scores(finished, tmp_path):
+    main([str(finished), "--out", str(tmp_path / "card"), "--name", "someone/tiny"])
+    scores = json.loads((finished / "scores.json").read_text())
     _, head, body = (tmp_path / "card/README.md").read_text().split("---\n", 2)
     head = yaml.safe_load(head)
     assert head["language"] == ["en", "de"]
@@ -70,9 +59,9 @@ def test_the_card_quotes_the_scores(run, tmp_path):
     assert 'Translator.from_pretrained("someone/tiny")' in body
 
 
-def test_weights_that_were_not_tested_have_no_scores(run, tmp_path):
+def test_weights_that_were_not_tested_have_no_scores(finished, tmp_path):
     # last.ckpt lies in the same run, whose scores are those of best.ckpt.
-    main([str(run / "checkpoints/last.ckpt"), "--out", str(tmp_path / "last")])
+    main([str(finished / "checkpoints/last.ckpt"), "--out", str(tmp_path / "last")])
     assert not (tmp_path / "last/scores.json").exists()
     card = (tmp_path / "last/README.md").read_text()
     assert "These weights were not tested" in card
@@ -80,15 +69,15 @@ def test_weights_that_were_not_tested_have_no_scores(run, tmp_path):
     assert Translator.from_pretrained(tmp_path / "last").translate([""]) == [""]
 
 
-def test_what_cannot_be_shared_says_why(run, tmp_path, capsys):
-    best = run / "checkpoints/best.ckpt"
+def test_what_cannot_be_shared_says_why(finished, tmp_path, capsys):
+    best = finished / "checkpoints/best.ckpt"
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("mine")
     (tmp_path / "file").write_text("mine")
     for arguments, words in (
-        ([run, "--out", tmp_path / "full"], "exists already"),
-        ([run, "--out", tmp_path / "file"], "exists already"),
-        ([run, "--out", tmp_path / "file/below"], "cannot be written"),
+        ([finished, "--out", tmp_path / "full"], "exists already"),
+        ([finished, "--out", tmp_path / "file"], "exists already"),
+        ([finished, "--out", tmp_path / "file/below"], "cannot be written"),
         ([tmp_path / "full", "--out", tmp_path / "new"], "no checkpoint at"),
         ([tmp_path / "gone.ckpt", "--out", tmp_path / "new"], "no checkpoint at"),
     ):
@@ -99,7 +88,7 @@ def test_what_cannot_be_shared_says_why(run, tmp_path, capsys):
     assert (tmp_path / "full/file").read_text() == (tmp_path / "file").read_text() == "mine"
     with pytest.raises(ConfigError, match="made of one checkpoint, found 2"):
         Translator.load(best, best).save_pretrained(tmp_path / "two")
-    shutil.copytree(run, tmp_path / "broken")
+    shutil.copytree(finished, tmp_path / "broken")
     (tmp_path / "broken/scores.json").write_text('{"bleu": ')
     with pytest.raises(CheckpointError, match=r"broken/scores\.json is no readable JSON"):
         Translator.load(tmp_path / "broken/checkpoints/best.ckpt").save_pretrained(tmp_path / "b")
@@ -107,7 +96,7 @@ def test_what_cannot_be_shared_says_why(run, tmp_path, capsys):
         Translator.from_pretrained(tmp_path / "full")
 
 
-def test_what_is_pushed_is_what_is_saved(run, tmp_path, monkeypatch, capsys):
+def test_what_is_pushed_is_what_is_saved(finished, tmp_path, monkeypatch, capsys):
     # No hub can run here: what the library would send is copied instead.
     class Hub:
         def __init__(self, token=None):
@@ -121,14 +110,14 @@ def test_what_is_pushed_is_what_is_saved(run, tmp_path, monkeypatch, capsys):
             return f"https://hub/{repo_id}"
 
     monkeypatch.setattr("huggingface_hub.hub_mixin.HfApi", Hub)
-    main([str(run), "--push", "someone/tiny"])
+    main([str(finished), "--push", "someone/tiny"])
     assert capsys.readouterr().out == "model and card: https://hub/someone/tiny\n"
     names = {"README.md", "config.json", "model.ckpt", "scores.json"}
     assert {path.name for path in (tmp_path / "someone/tiny").iterdir()} == names
     assert 'from_pretrained("someone/tiny")' in (tmp_path / "someone/tiny/README.md").read_text()
 
 
-def test_a_hub_out_of_reach_is_one_sentence(run, tmp_path):
+def test_a_hub_out_of_reach_is_one_sentence(finished, tmp_path):
     here = os.environ | {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path), "HF_TOKEN": "none"}
     script = "from seq2seq.translator import Translator; Translator.from_pretrained('someone/nothing')"
     loaded = subprocess.run([sys.executable, "-c", script], env=here, capture_output=True, text=True)
@@ -137,7 +126,7 @@ def test_a_hub_out_of_reach_is_one_sentence(run, tmp_path):
     assert last.startswith(
         "seq2seq.errors.CheckpointError: someone/nothing is no folder here, and the hub gives no such"
     )
-    command = [sys.executable, "-m", "seq2seq.cli.share", run, "--push", "someone/nothing"]
+    command = [sys.executable, "-m", "seq2seq.cli.share", finished, "--push", "someone/nothing"]
     pushed = subprocess.run(command, env=here, capture_output=True, text=True)
     assert pushed.returncode == 1
     assert pushed.stderr.startswith("error: --push someone/nothing failed (")

@@ -15,6 +15,8 @@ MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 WITHOUT_WEIGHTS = ("none", "initial_state")
 """Those that look at no token; their weights are zeros."""
 VOCABULARY = 20
+SMALL = ("debug=fast", "data.train_size=300", "data.valid_size=40", "data.test_size=40", "vocabulary_size=300")
+"""Settings with which `train.py` takes seconds."""
 
 
 def tiny_recipe(

@@ -44,6 +44,3 @@ def command(capsys, monkeypatch, tmp_path, tmp_path_factory):
         return Outcome(code, *capsys.readouterr())
 
     return run
-
-
-SMALL = ("debug=fast", "data.train_size=300", "data.valid_size=40", "data.test_size=40", "vocabulary_size=300")

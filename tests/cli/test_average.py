@@ -5,7 +5,7 @@ import torch
 
 from seq2seq.cli.average import main
 from seq2seq.training.checkpoint import load
-from tests.cli.conftest import SMALL
+from tests.tiny import SMALL
 
 
 @pytest.fixture

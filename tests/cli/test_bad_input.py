@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SMALL
-from tests.tiny import CONF
+from tests.tiny import CONF, SMALL
 
 FILES = {
     "a.en": b"one\ntwo\nthree\n",
@@ -158,15 +157,6 @@ def settings_for(arguments):
     if any(argument.startswith("data=") for argument in arguments):
         return [setting for setting in SMALL if not setting.startswith("data.")]
     return SMALL
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A run folder of a finished run, made by a process of its own."""
-    folder = tmp_path_factory.mktemp("finished")
-    arguments = [*SMALL, "run_dir=run", "callbacks.progress=null", "cache_dir=cache"]
-    subprocess.run([sys.executable, CONF.parent / "train.py", *arguments], cwd=folder, check=True, capture_output=True)
-    return folder / "run"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from seq2seq.cli.bench import main
-from tests.cli.conftest import SMALL
-from tests.tiny import CONF
+from tests.tiny import CONF, SMALL
 
 
 @pytest.fixture

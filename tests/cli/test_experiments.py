@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import SMALL
 from tests.data.toy import counting
-from tests.tiny import CONF
+from tests.tiny import CONF, SMALL
 
 CAPTIONS = {"multi30k": "data.path", "search": "data.path", "joined": "data.corpus.path"}
 """Experiments on Multi30k, and the setting that names the folder to read instead."""

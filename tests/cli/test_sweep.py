@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from seq2seq.cli.sweep import cell_name
-from tests.cli.conftest import SMALL
+from tests.tiny import SMALL
 
 
 def cell(setting):

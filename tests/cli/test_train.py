@@ -11,8 +11,7 @@ import torch
 from omegaconf import OmegaConf
 
 from seq2seq.training.checkpoint import load
-from tests.cli.conftest import SMALL
-from tests.tiny import ATTENTIONS
+from tests.tiny import ATTENTIONS, SMALL
 
 
 @pytest.fixture

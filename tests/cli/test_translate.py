@@ -11,16 +11,10 @@ import time
 import pytest
 import sacrebleu
 
-from tests.cli.conftest import SMALL
-from tests.tiny import CONF
 
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    arguments = [*SMALL, "run_dir=run", "callbacks.progress=null", "cache_dir=cache"]
-    subprocess.run([sys.executable, CONF.parent / "train.py", *arguments], cwd=folder, check=True, capture_output=True)
-    return folder / "run/checkpoints/best.ckpt"
+@pytest.fixture
+def checkpoint(finished):
+    return finished / "checkpoints/best.ckpt"
 
 
 @pytest.fixture

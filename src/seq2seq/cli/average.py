@@ -1,20 +1,16 @@
 """``seq2seq-average CHECKPOINT... --out FILE``: one checkpoint with the mean of the weights of several."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.errors import ConfigError, UserError
+from seq2seq.cli.command import run
+from seq2seq.errors import ConfigError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and writes the mean."""
-    options = _parser().parse_args(arguments)
-    try:
-        _average(options)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run(_parser(), _average, arguments)
 
 
 def _average(options: argparse.Namespace) -> None:

@@ -4,12 +4,12 @@ import argparse
 import itertools
 import json
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seq2seq.errors import ConfigError, CorpusError, UserError
+from seq2seq.cli.command import run
+from seq2seq.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line, measures, prints a table and one line of JSON."""
-    options = _parser().parse_args(arguments)
-    try:
-        options.run(options)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run(_parser(), lambda options: options.run(options), arguments)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,11 +1,11 @@
 """``seq2seq-compare RUN_DIR... --out DIR``: the report over finished runs."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.errors import ConfigError, UserError
+from seq2seq.cli.command import run
+from seq2seq.errors import ConfigError
 
 SCORES = ("system", "seeds", "BLEU", "chrF", "Δ BLEU", "95%", "max p")
 COSTS = ("system", "parameters", "tokens seen", "minutes", "tokens/s", "peak MiB")
@@ -13,11 +13,7 @@ COSTS = ("system", "parameters", "tokens seen", "minutes", "tokens/s", "peak MiB
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line, writes the report, prints its table and where it lies."""
-    options = _parser().parse_args(arguments)
-    try:
-        _compare(options)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run(_parser(), _compare, arguments)
 
 
 def _compare(options: argparse.Namespace) -> None:

@@ -1,21 +1,16 @@
 """``seq2seq-export RUN_DIR --out DIR``: a trained model as ONNX files, for programs without torch."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.folders import best_of, check_new
-from seq2seq.errors import ConfigError, UserError
+from seq2seq.cli.command import add_model, best_of, check_new, run
+from seq2seq.errors import ConfigError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and writes the files."""
-    options = _parser().parse_args(arguments)
-    try:
-        _export(options)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run(_parser(), _export, arguments)
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -35,11 +30,8 @@ def _export(options: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seq2seq-export", description=__doc__)
-    parser.add_argument("model", type=Path, metavar="RUN_DIR", help="of a finished run, or the path of a checkpoint")
+    add_model(parser)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a new folder")
-    parser.add_argument(
-        "--trust", action="append", default=[], metavar="PACKAGE", help="a package of your own that the model names"
-    )
     return parser
 
 

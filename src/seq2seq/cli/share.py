@@ -1,21 +1,16 @@
 """``seq2seq-share RUN_DIR --out DIR`` or ``--push NAME/MODEL``: a trained model and its card, for others to load."""
 
 import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.folders import best_of, check_new
+from seq2seq.cli.command import add_model, best_of, check_new, run
 from seq2seq.errors import ConfigError, UserError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and shares the model."""
-    options = _parser().parse_args(arguments)
-    try:
-        _share(options)
-    except UserError as error:
-        sys.exit(f"error: {error}")
+    run(_parser(), _share, arguments)
 
 
 def _share(options: argparse.Namespace) -> None:
@@ -50,15 +45,12 @@ def _share(options: argparse.Namespace) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="seq2seq-share", description=__doc__)
-    parser.add_argument("model", type=Path, metavar="RUN_DIR", help="of a finished run, or the path of a checkpoint")
+    add_model(parser)
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--out", type=Path, metavar="DIR", help="writes to a new folder")
     place.add_argument("--push", metavar="NAME/MODEL", help="uploads to the Hugging Face hub")
     parser.add_argument("--private", action="store_true", help="on the hub, for you alone")
     parser.add_argument("--name", help="of the model, in its card (that of the folder or of the upload)")
-    parser.add_argument(
-        "--trust", action="append", default=[], metavar="PACKAGE", help="a package of your own that the model names"
-    )
     return parser
 
 

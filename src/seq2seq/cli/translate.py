@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from seq2seq.cli.command import add_trust
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
 from seq2seq.errors import ConfigError, CorpusError, UserError
 
@@ -209,7 +210,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--replace-unknown", action="store_true", help="write the source word for an unknown one")
     add("--batch-tokens", type=int, default=4000, help="source tokens a batch (4000)")
     add("--device", help="cpu, cuda, cuda:1 (a GPU where there is one)")
-    add("--trust", action="append", default=[], metavar="PACKAGE", help="a package of your own that a checkpoint names")
+    add_trust(parser)
     return parser
 
 
