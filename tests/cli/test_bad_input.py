@@ -198,11 +198,22 @@ def test_a_line_of_10000_words_is_left_out_and_counted(command, files):
     assert "train: 40 pairs (dropped: 1 longer than max_length=200 tokens)" in outcome.out
 
 
-def test_the_exit_code_and_message_of_a_real_process(tmp_path):
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("attention=typo", "Could not find 'attention/typo'"),
+        ("learning_rate=-1.0", "Invalid learning rate: -1.0"),
+        ("+attention.typo=3", "is not known to ScaledDotProductAttention; it takes attention_size, scale, dropout\n"),
+    ],
+)
+def test_the_exit_code_and_message_of_a_real_process(tmp_path, setting, words):
     process = subprocess.run(
-        [sys.executable, CONF.parent / "train.py", "attention=typo"], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, CONF.parent / "train.py", "run_dir=run", *SMALL, setting],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert process.returncode == 1
     assert process.stderr.startswith("error: ")
-    assert "Could not find 'attention/typo'" in process.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert words in process.stderr
+    assert not list(tmp_path.glob("run/*.json"))

@@ -36,12 +36,25 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
         def main() -> None:
             register_resolvers()
             cells = Cells(task)
-            command = hydra_main(functools.wraps(task)(lambda config: cells(config)))
+            failures: list[Exception] = []
+
+            # What passes through Hydra, it announces with a line of its own.
+            @functools.wraps(task)
+            def kept(config: DictConfig) -> float:
+                try:
+                    return cells(config)
+                except Exception as error:
+                    failures.append(error)
+                    return float("nan")
+
+            command = hydra_main(kept)
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
             # Without it Hydra prints exceptions and exits by itself; here they have to come through.
             os.environ[FULL_ERROR] = "1"
             try:
                 command()
+                if failures:
+                    raise failures[0]
             except BrokenPipeError:
                 # Whoever read the output has seen enough, as `--help | head` does.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

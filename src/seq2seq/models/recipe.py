@@ -48,7 +48,7 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
             nested = isinstance(value, Mapping) and "_target_" in value
             # The name that a user types is the shelf's own, which may sit anywhere in the nest.
             arguments[name] = build(value, trusted, KEYS.get(name, name)) if nested else value
-    _check_names(target, arguments, key)
+    _check_names(target, arguments, sizes, key)
     _check_types(target, arguments, key)
     waiting = functools.partial(target, **arguments)
     if recipe.get("_partial_") and not sizes:
@@ -86,14 +86,22 @@ def _locate(path: str, trusted: Sequence[str] | None, key: str) -> Any:
     return target
 
 
-def _check_names(target: Any, arguments: Mapping[str, object], key: str) -> None:
-    parameters = inspect.signature(target).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+def _check_names(target: Any, arguments: Mapping[str, object], sizes: Mapping[str, object], key: str) -> None:
+    parameters = inspect.signature(target).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    known = [parameter.name for parameter in parameters]
     for name in arguments:
-        if name not in known:
-            raise ConfigError(f"{key}.{name} is not known to {target.__qualname__}; it takes {', '.join(known)}")
+        if name not in parameters:
+            # What other parts tell it, now or later, is nothing that a user could set.
+            settings = [
+                parameter.name
+                for parameter in parameters.values()
+                if parameter.name not in sizes
+                and (parameter.name in arguments or parameter.default is not parameter.empty)
+            ]
+            raise ConfigError(
+                f"{key}.{name} is not known to {target.__qualname__}; it takes {', '.join(settings) or 'no setting'}"
+            )
 
 
 def _check_types(target: Any, arguments: Mapping[str, object], key: str) -> None:
