@@ -229,18 +229,3 @@ def test_offsets_follow_one_another_within_the_text(text: str, normalization: No
     assert edges == sorted(edges)
     assert edges[2:-2:2] == edges[3:-2:2], "a range ends where the next one begins"
     assert len(offsets) == len(tokenizer.encode([text])[0])
-
-
-def test_merges_are_left_out_at_random_but_repeatably() -> None:
-    tokenizer = Tokenizer.train(["a tall tower stands on the tallest hill of the town"] * 3, 40, "bpe")
-    lines = ["the tall tower", "on the hill", "the town"] * 20
-    assert tokenizer.sample(lines, 0.0, 7) == tokenizer.encode(lines)
-    one, same, other = (tokenizer.sample(lines, 0.5, seed) for seed in (7, 7, 8))
-    assert one == same != other
-    assert tokenizer.decode(one) == tokenizer.decode(other) == lines
-    # Equal lines are cut in different ways, and a merge left out makes more pieces, never fewer.
-    assert len({tuple(row) for row in one[::3]}) > 1
-    assert all(len(cut) >= len(whole) for cut, whole in zip(one, tokenizer.encode(lines), strict=True))
-    characters = tokenizer.pieces(tokenizer.sample(["the town"], 1.0, 7)[0])
-    assert characters == list("\u2581the\u2581town")
-    assert tokenizer.sample([], 0.5, 7) == []

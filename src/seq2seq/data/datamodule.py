@@ -1,6 +1,6 @@
 """Tokenised corpora as Lightning wants them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import lightning
@@ -15,6 +15,7 @@ from seq2seq.data.corpus import Corpus
 from seq2seq.data.sampler import EvaluationSampler, PlannedSampler, Request
 from seq2seq.data.split import TokenisedSplit
 from seq2seq.data.store import Store, TokenizerSettings, build, open_store, store_path
+from seq2seq.data.subwords import Subwords
 from seq2seq.data.tokenizer import Tokenizers
 from seq2seq.errors import ConfigError
 from seq2seq.types import Batch, Split
@@ -52,7 +53,7 @@ class TranslationData(lightning.LightningDataModule):
             evaluation_max_tokens: ceiling on their padded tokens; a longer pair is a batch of its own.
             workers: processes that load batches; 0 loads them in the training process.
             max_words: training pairs with more words on either side are dropped; None keeps all.
-            subword_dropout: cuts the training text into other pieces in every epoch, see ``Tokenizer.sample``. Batches are
+            subword_dropout: cuts the training text into other pieces in every epoch, see ``Subwords``. Batches are
                 planned for the usual pieces, so that some then hold more tokens than ``max_tokens``.
 
         Raises:
@@ -85,6 +86,8 @@ class TranslationData(lightning.LightningDataModule):
         self.evaluation_max_tokens, self.evaluation_max_sentences = evaluation_max_tokens, evaluation_max_sentences
         self.cache_dir, self.seed, self.workers = cache_dir, seed, workers
         self._store: Store | None = None
+        self._training: _PlannedLoader | None = None
+        self._resumed: dict[str, int] | None = None
         self._reported = False
 
     def prepare_data(self) -> None:
@@ -142,7 +145,19 @@ class TranslationData(lightning.LightningDataModule):
             seed=self.seed,
             reshuffle=not (self.trainer and self.trainer.overfit_batches),
         )
-        return self._loader(data, sampler, self.subword_dropout)
+        self._training = _PlannedLoader(_Requested(data, self._subwords()), sampler=sampler, **self._loading())
+        if self._resumed is not None:
+            self._training.load_state_dict(self._resumed)
+            self._resumed = None
+        return self._training
+
+    def state_dict(self) -> dict[str, int]:
+        """Which training batch comes next, for a checkpoint."""
+        return {} if self._training is None else self._training.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Has the next training loader begin where a checkpoint was written."""
+        self._resumed = state_dict or None
 
     def val_dataloader(self) -> DataLoader:
         """Validation batches of this rank."""
@@ -155,24 +170,28 @@ class TranslationData(lightning.LightningDataModule):
     def _evaluation(self, split: Split) -> DataLoader:
         data = self.store.split(split)
         world, rank = self._place()
-        return self._loader(
-            data,
-            EvaluationSampler(
-                data.lengths, self.evaluation_max_tokens, self.evaluation_max_sentences, world=world, rank=rank
-            ),
+        sampler = EvaluationSampler(
+            data.lengths, self.evaluation_max_tokens, self.evaluation_max_sentences, world=world, rank=rank
         )
+        return DataLoader(_Requested(data), sampler=sampler, **self._loading())
 
-    def _loader(
-        self, data: TokenisedSplit, sampler: PlannedSampler | EvaluationSampler, dropout: float = 0.0
-    ) -> DataLoader:
-        return DataLoader(
-            _Requested(data, self.tokenizers, dropout),
-            sampler=sampler,
-            batch_size=None,
-            collate_fn=_unchanged,
-            num_workers=self.workers,
-            persistent_workers=self.workers > 0,
-        )
+    def _subwords(self) -> tuple[Subwords, Subwords] | None:
+        """What cuts the two sides of the training text; None where they are cut as ever."""
+        if not self.subword_dropout:
+            return None
+        source = Subwords(self.tokenizers.source, self.subword_dropout)
+        return source, source if self.tokenizers.joint else Subwords(self.tokenizers.target, self.subword_dropout)
+
+    def _loading(self) -> dict[str, object]:
+        """What all loaders have in common."""
+        return {
+            "batch_size": None,
+            "collate_fn": _unchanged,
+            "num_workers": self.workers,
+            "persistent_workers": self.workers > 0,
+            # Workers that stay get their seed once a start, which must not shift what a resumed training draws.
+            "generator": torch.Generator() if self.workers else None,
+        }
 
     def _place(self) -> tuple[int, int]:
         """Number of ranks, and which one this is."""
@@ -199,17 +218,40 @@ class TranslationData(lightning.LightningDataModule):
         return fits.astype(np.int32)
 
 
+class _PlannedLoader(DataLoader):
+    """Knows which batch of its epoch comes next, so that a training can go on inside an epoch."""
+
+    _given = 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._given = self.sampler.start_step
+        # torch draws a seed whenever an epoch begins; one that is gone on with has drawn its own.
+        before = torch.get_rng_state()
+        batches = super().__iter__()
+        if self._given:
+            torch.set_rng_state(before)
+        for batch in batches:
+            self._given += 1
+            yield batch
+
+    def state_dict(self) -> dict[str, int]:
+        return {"epoch": self.sampler.epoch, "step": self._given}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        self.sampler.start_at(state["epoch"], state["step"])
+
+
 class _Requested(Dataset):
     """Batches on request."""
 
-    def __init__(self, data: TokenisedSplit, tokenizers: Tokenizers, dropout: float) -> None:
-        self._data, self._tokenizers, self._dropout = data, tokenizers, dropout
+    def __init__(self, data: TokenisedSplit, subwords: tuple[Subwords, Subwords] | None = None) -> None:
+        self._data, self._subwords = data, subwords
 
     def __getitem__(self, request: Request) -> Batch:
         ids, denominator, seed = request
-        if self._dropout:
-            return self._data.sampled_batch(ids, denominator, self._tokenizers, self._dropout, seed)
-        return self._data.batch(ids, denominator)
+        if self._subwords is None:
+            return self._data.batch(ids, denominator)
+        return self._data.sampled_batch(ids, denominator, self._subwords, seed)
 
 
 def _unchanged(batch: Batch) -> Batch:

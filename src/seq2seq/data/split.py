@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Int
 
 from seq2seq.data.corpus import Pair, Span
+from seq2seq.data.subwords import Subwords
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
 from seq2seq.types import BOS, EOS, PAD, Batch
 
@@ -160,15 +161,15 @@ class TokenisedSplit:
         return _batch(ids, self._padded(ids, 0), self._padded(ids, 1), loss_denominator)
 
     def sampled_batch(
-        self, ids: Int[np.ndarray, "B"], loss_denominator: float, tokenizers: Tokenizers, dropout: float, seed: int
+        self, ids: Int[np.ndarray, "B"], loss_denominator: float, subwords: tuple[Subwords, Subwords], seed: int
     ) -> Batch:
-        """As ``batch``, with both sides cut into other pieces than usual: see ``Tokenizer.sample``.
+        """As ``batch``, with the pieces of both sides drawn by ``subwords``.
 
         The loss's denominator grows with the number of target tokens.
         """
         sources, targets = (list(side) for side in zip(*self.texts(ids.tolist()), strict=True))
-        source = _rows(tokenizers.source.sample(sources, dropout, seed))
-        target = _rows(tokenizers.target.sample(targets, dropout, seed + 1))
+        source = _rows(subwords[0].encode(sources, seed))
+        target = _rows(subwords[1].encode(targets, seed + 1))
         growth = np.count_nonzero(target) / self.lengths[ids, 1].sum(dtype=np.int64)
         return _batch(ids, source, target, loss_denominator * float(growth))
 

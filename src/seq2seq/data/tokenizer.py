@@ -99,18 +99,17 @@ class Tokenizer:
         """The ids of every line, without ``BOS`` and ``EOS``."""
         return self._processor.encode(lines, num_threads=threads) if lines else []
 
-    def sample(self, lines: list[str], dropout: float, seed: int) -> list[list[int]]:
-        """As ``encode``, with every merge of pieces left out with probability ``dropout``; a ``bpe`` model alone does that.
+    def merges(self) -> dict[str, float]:
+        """Pieces of more than one character, and where they stand in the order of merging, the first of which is made first.
 
-        Source: BPE-dropout, Provilkov et al. 2020, arXiv:1910.13267, section 3.
-
-        Args:
-            lines: the texts.
-            dropout: 0 encodes as ever, 1 into characters.
-            seed: the same seed and lines give the same ids.
+        Those of a ``bpe`` model; other kinds merge nothing.
         """
-        sentencepiece.set_random_generator_seed(seed)
-        return self._processor.encode(lines, enable_sampling=True, alpha=dropout, num_threads=1) if lines else []
+        pieces = self.pieces(list(range(self.vocabulary_size)))
+        return {
+            piece: -self._processor.get_score(number)
+            for number, piece in enumerate(pieces)
+            if len(piece) > 1 and not self._processor.is_control(number) and not self._processor.is_unknown(number)
+        }
 
     def decode(self, ids: list[list[int]]) -> list[str]:
         """The text of every list of ids, without ``PAD``, ``BOS`` and ``EOS``; ``UNK`` reads as a double question mark."""
