@@ -84,7 +84,7 @@ class TextCorpus:
         for split, paths in self.files.items():
             if len(paths) == 2 and paths[0].samefile(paths[1]):
                 raise CorpusError(
-                    f"data.{split}: identical source and target, both are {paths[0]}; name the translation second"
+                    f"data.{split}: identical source and target, both are the file {paths[0]}; name the translation second"
                 )
             for path in paths:
                 key = f"data.{split}"
