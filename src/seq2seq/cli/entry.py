@@ -19,6 +19,8 @@ from seq2seq.errors import ConfigError
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
 RUNS = Path("runs")
+RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
+"""Where those that start several processes leave the number of each."""
 
 
 def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConfig], float]], Callable[[], None]]:
@@ -97,7 +99,13 @@ def run_folder(wanted: str, resume: str | None) -> str:
         raise ConfigError(
             f"run_dir={wanted} cannot be written: {nearest} is no writable folder; choose another run_dir"
         )
-    if resume is None and any((folder / name).exists() for name in ("scores.json", "checkpoints", "metrics.csv")):
+    # Where several processes share a folder, the first of them looks.
+    first = all(int(os.environ.get(name, 0)) == 0 for name in RANKS)
+    if (
+        first
+        and resume is None
+        and any((folder / name).exists() for name in ("scores.json", "checkpoints", "metrics.csv"))
+    ):
         raise ConfigError(
             f"run_dir={wanted} already holds a run: choose another run_dir, or continue that one with resume=last"
         )
@@ -105,12 +113,20 @@ def run_folder(wanted: str, resume: str | None) -> str:
 
 
 def last_run_or_new(resume: str | None) -> str:
-    """A new dated folder; with ``resume=last``, the newest one that holds a checkpoint to resume."""
+    """A new dated folder; with ``resume=last``, the newest one that holds a checkpoint to resume.
+
+    Raises:
+        ConfigError: there is none to resume, or several processes would each make a folder of their own.
+    """
     if resume == "last":
         checkpoints = sorted(RUNS.glob("*/checkpoints/last.ckpt"), key=lambda path: path.stat().st_mtime)
         if not checkpoints:
             raise ConfigError(f"resume=last found no {RUNS}/*/checkpoints/last.ckpt: name the run with run_dir=DIR")
         return str(checkpoints[-1].parent.parent)
+    if "TORCHELASTIC_RUN_ID" in os.environ or int(os.environ.get("SLURM_NTASKS", 1)) > 1:
+        raise ConfigError(
+            "processes that torchrun or SLURM start cannot agree on a dated folder: name the run's own with run_dir=DIR"
+        )
     return str(RUNS / f"{datetime.now():%Y-%m-%d_%H-%M-%S}")
 
 

@@ -95,6 +95,11 @@ def assemble(config: DictConfig) -> Run:
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
+    if in_sweep() and trainer.world_size > 1:
+        raise ConfigError(
+            f"a sweep trains in one process, found {trainer.world_size}: start each run by itself, as in `python train.py "
+            "attention=none trainer=ddp run_dir=DIR/none`, then compare them with `seq2seq-compare DIR --out DIR/report`"
+        )
     if trainer.is_global_zero:
         OmegaConf.save(config, folder / "config.yaml", resolve=True)
         counts = model.parameter_counts()
@@ -126,10 +131,13 @@ def _quieten() -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")
     # That a resumed run finds its own checkpoints is no news.
     warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+    # Each of them is a metric that brings the ranks together by itself.
+    warnings.filterwarnings("ignore", message="It is recommended to use `self.log.*sync_dist=True")
     # Between versions of Lightning and torch.
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
     # Devices found, tips, what is loaded next; warnings still come through.
-    logging.getLogger("lightning.pytorch.utilities.rank_zero").setLevel(logging.WARNING)
+    for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.distributed"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("lightning.pytorch").propagate = False
 
 

@@ -116,14 +116,20 @@ def evaluation_plan(
 ) -> Plan:
     """Batches for scoring: each pair exactly once, the dearest batch first, so that memory runs out at once or never.
 
-    A pair over the ceiling is a batch of its own. Ranks may differ by one step.
+    A pair over the ceiling is a batch of its own. Ranks may differ by one step; each has at least one.
 
     Raises:
-        ConfigError: no ceiling is given.
+        ConfigError: no ceiling is given, or there are more ranks than pairs.
     """
     most_tokens, most_sentences = ceilings(max_tokens, max_sentences)
+    if len(lengths) < world:
+        raise ConfigError(
+            f"{world} processes cannot share {len(lengths)} sentences of validation or test: give each at least one, or set "
+            f"trainer.devices={len(lengths)} or less"
+        )
     order = np.ascontiguousarray(_by_length(lengths, None, None)[::-1])
-    bounds = _cut(lengths, order, most_tokens, most_sentences)
+    # Every rank needs a batch, as one without any takes no part in adding up the scores.
+    bounds = _cut(lengths, order, most_tokens, min(most_sentences, len(lengths) // world))
     batches = Plan(order, bounds[:-1], bounds[1:], world)
     dearest = np.argsort(-batches.costs(lengths), kind="stable")
     return Plan(order, batches.starts[dearest], batches.ends[dearest], world)

@@ -1,0 +1,81 @@
+"""Several real processes on the CPU: the same translations and scores as one, one folder, one voice."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.tiny import CONF, SMALL
+
+SETTINGS = (*SMALL, "trainer.limit_test_batches=null", "callbacks.progress=null", "cache_dir=cache")
+
+
+def train(folder, *more, launcher=()):
+    flags = [argument for argument in more if argument.startswith("-")]
+    settings = [argument for argument in more if not argument.startswith("-")]
+    command = [sys.executable, *launcher, CONF.parent / "train.py", *flags, *SETTINGS, *settings]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """A run of one process."""
+    folder = tmp_path_factory.mktemp("alone")
+    outcome = train(folder, "run_dir=run")
+    assert outcome.returncode == 0, outcome.stderr
+    return folder / "run"
+
+
+def results(run):
+    scores = json.loads((run / "scores.json").read_text())
+    kept = ("bleu", "chrf", "n", "by_source_length", "truncated")
+    return (run / "hypotheses.tsv").read_text(), {name: scores[name] for name in kept}, scores["loss"]
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_one_checkpoint_scores_the_same_in_any_number_of_processes(alone, tmp_path, processes):
+    shutil.copytree(alone, tmp_path / "run")
+    (tmp_path / "run/scores.json").unlink()
+    outcome = train(tmp_path, "run_dir=run", "resume=last", "trainer=ddp_cpu", f"trainer.devices={processes}")
+    assert outcome.returncode == 0, outcome.stderr
+    assert outcome.stdout.count("test: 40 pairs") == 1
+    (lines, scores, loss), (expected, same, close) = results(tmp_path / "run"), results(alone)
+    assert lines == expected
+    assert scores == same
+    assert loss == pytest.approx(close, rel=1e-5)
+
+
+def test_a_run_from_the_beginning_has_one_folder(tmp_path):
+    outcome = train(tmp_path, "trainer=ddp_cpu")
+    assert outcome.returncode == 0, outcome.stderr
+    (run,) = (tmp_path / "runs").iterdir()
+    assert json.loads((run / "scores.json").read_text())["n"] == 40
+    assert outcome.stdout.count("epoch 1, step 3") == 1  # one voice
+
+
+def test_torchrun_needs_a_folder_and_works_in_it(tmp_path):
+    launcher = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29653")
+    outcome = train(tmp_path, "trainer=ddp_cpu", launcher=launcher)
+    assert outcome.returncode != 0
+    assert "error: processes that torchrun or SLURM start cannot agree on a dated folder" in outcome.stderr
+    assert not (tmp_path / "runs").exists()
+    outcome = train(tmp_path, "trainer=ddp_cpu", "run_dir=run", launcher=launcher)
+    assert outcome.returncode == 0, outcome.stderr
+    assert json.loads((tmp_path / "run/scores.json").read_text())["n"] == 40
+
+
+def test_a_sweep_over_several_processes_is_refused(tmp_path):
+    outcome = train(tmp_path, "-m", "attention=none,scaled", "trainer=ddp_cpu", "run_dir=sweep")
+    assert outcome.returncode == 1
+    assert "a sweep trains in one process, found 2: start each run by itself" in outcome.stderr
+    assert not list(tmp_path.glob("sweep/*/scores.json"))
+
+
+def test_fewer_sentences_than_processes_are_refused(tmp_path):
+    outcome = train(tmp_path, "trainer=ddp_cpu", "data.valid_size=1", "run_dir=run")
+    assert outcome.returncode != 0
+    assert "2 processes cannot share 1 sentences of validation or test" in outcome.stderr
+    assert os.listdir(tmp_path / "run") != []
