@@ -19,3 +19,7 @@ class CorpusError(UserError):
 
 class CheckpointError(UserError):
     """A checkpoint cannot be used: names the file and what in it does not fit."""
+
+
+class TrainingError(UserError):
+    """A training cannot go on: names the step and the batch."""

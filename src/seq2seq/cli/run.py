@@ -24,6 +24,7 @@ from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
+from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
 from seq2seq.training.task import Translation
 from seq2seq.types import Split
@@ -39,8 +40,15 @@ class Run(NamedTuple):
     resume: Path | None
 
     def fit(self) -> None:
-        """Trains, from the beginning or from the checkpoint to resume."""
-        self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+        """Trains, from the beginning or from the checkpoint to resume.
+
+        Raises:
+            TrainingError: the loss is no number any more, or memory ran out.
+        """
+        try:
+            self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+        except RuntimeError as error:
+            raise out_of_memory(error, self.trainer.callbacks) or error from error
         early = self.trainer.early_stopping_callback
         if self.trainer.is_global_zero and early is not None and early.stopped_epoch:
             print(f"stopped early after epoch {early.stopped_epoch + 1}: {early.monitor} no longer rose")
