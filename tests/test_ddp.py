@@ -1,5 +1,6 @@
 """Several real processes on the CPU: the same translations and scores as one, one folder, one voice."""
 
+import csv
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from tests.tiny import CONF, SMALL
 
@@ -46,6 +48,33 @@ def test_one_checkpoint_scores_the_same_in_any_number_of_processes(alone, tmp_pa
     assert lines == expected
     assert scores == same
     assert loss == pytest.approx(close, rel=1e-5)
+
+
+def test_processes_that_share_a_batch_learn_what_one_does(tmp_path):
+    """Fifty steps: one process with 12 sentences a step, two with 6 each, three with 4."""
+    exact = ("dropout=0.0", "matmul_precision=highest", "trainer.limit_train_batches=null", "max_epochs=2")
+    losses, weights = {}, {}
+    for processes in (1, 2, 3):
+        trainer = [] if processes == 1 else ["trainer=ddp_cpu", f"trainer.devices={processes}"]
+        outcome = train(
+            tmp_path,
+            f"run_dir=run{processes}",
+            *exact,
+            f"max_sentences={12 // processes}",
+            "data.train_size=300",
+            *trainer,
+        )
+        assert outcome.returncode == 0, outcome.stderr
+        with (tmp_path / f"run{processes}/metrics.csv").open(newline="") as file:
+            losses[processes] = [float(row["valid/loss"]) for row in csv.DictReader(file) if row["valid/loss"]]
+        checkpoint = torch.load(tmp_path / f"run{processes}/checkpoints/last.ckpt", weights_only=True)
+        assert checkpoint["global_step"] == 50
+        weights[processes] = checkpoint["state_dict"]
+    assert losses[1][1] < losses[1][0] - 0.1, "it has learned something"
+    for processes in (2, 3):
+        assert losses[processes] == pytest.approx(losses[1], abs=1e-5)
+        for name, value in weights[1].items():
+            torch.testing.assert_close(weights[processes][name], value, rtol=0, atol=1e-4)
 
 
 def test_a_run_from_the_beginning_has_one_folder(tmp_path):
