@@ -31,6 +31,7 @@ def test_a_model_goes_to_a_folder_and_comes_back(finished, tmp_path, capsys):
     assert content.keys() == {"state_dict", "seq2seq"}
     recipe = json.loads((tmp_path / "tiny-scaled/config.json").read_text())["recipe"]
     assert recipe["_target_"] == "seq2seq.models.seq2seq.Seq2Seq"
+    assert Translator.load(tmp_path / "tiny-scaled").translate(LINES) == Translator.load(finished).translate(LINES)
     # Shared again, it is the same model with the same scores.
     shared.save_pretrained(tmp_path / "again")
     for name in ("config.json", "scores.json"):
@@ -57,6 +58,9 @@ def test_the_card_quotes_the_scores(finished, tmp_path):
         assert f" {part['from']}-{part['to']} |" in body
         assert f" {part['bleu']:.1f} |" in body
     assert 'Translator.from_pretrained("someone/tiny")' in body
+    assert "decoding `greedy`" in body
+    assert "encoder `rnn`, decoder\n`parallel`, attention `scaled`" in body
+    assert body.endswith("\n")
 
 
 def test_weights_that_were_not_tested_have_no_scores(finished, tmp_path):
@@ -78,7 +82,7 @@ def test_what_cannot_be_shared_says_why(finished, tmp_path, capsys):
         ([finished, "--out", tmp_path / "full"], "exists already"),
         ([finished, "--out", tmp_path / "file"], "exists already"),
         ([finished, "--out", tmp_path / "file/below"], "cannot be written"),
-        ([tmp_path / "full", "--out", tmp_path / "new"], "no checkpoint at"),
+        ([tmp_path / "full", "--out", tmp_path / "new"], "neither a checkpoint"),
         ([tmp_path / "gone.ckpt", "--out", tmp_path / "new"], "no checkpoint at"),
     ):
         with pytest.raises(SystemExit) as end:
@@ -94,6 +98,8 @@ def test_what_cannot_be_shared_says_why(finished, tmp_path, capsys):
         Translator.load(tmp_path / "broken/checkpoints/best.ckpt").save_pretrained(tmp_path / "b")
     with pytest.raises(CheckpointError, match="no checkpoint at"):
         Translator.from_pretrained(tmp_path / "full")
+    with pytest.raises(CheckpointError, match=r"best\.ckpt is a file: Translator\.load reads it"):
+        Translator.from_pretrained(best)
 
 
 def test_what_is_pushed_is_what_is_saved(finished, tmp_path, monkeypatch, capsys):

@@ -131,8 +131,8 @@ class ExportedModel:
             path = Path(folder) / name
             if not path.is_file():
                 raise CheckpointError(
-                    f"{folder} holds no {name}: name a folder that seq2seq-export wrote, or a file such as "
-                    "RUN_DIR/checkpoints/best.ckpt"
+                    f"{folder} holds neither a checkpoint (checkpoints/best.ckpt, model.ckpt) nor {name}, as seq2seq-export "
+                    "writes it: name a checkpoint, or a folder of a run, of seq2seq-share or of seq2seq-export"
                 )
             try:
                 sessions.append(onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"]))

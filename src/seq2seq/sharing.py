@@ -28,7 +28,7 @@ class Shareable(
     pipeline_tag="translation",
     license="other",
     license_name="that-of-the-training-data",
-    tags=["attention", "encoder-decoder", "gru", "rnn", "seq2seq"],
+    tags=["attention", "encoder-decoder", "seq2seq"],
 ):
     """What can be shared: made of one checkpoint. ``save_pretrained``, ``push_to_hub`` and ``from_pretrained`` are the
     hub's own.
@@ -56,6 +56,10 @@ class Shareable(
         Raises:
             CheckpointError: it is not there, cannot be reached, or is no model of this project.
         """
+        if Path(pretrained_model_name_or_path).is_file():
+            raise CheckpointError(
+                f"{pretrained_model_name_or_path} is a file: Translator.load reads it; this takes folders and names"
+            )
         try:
             return super().from_pretrained(pretrained_model_name_or_path, **settings)
         except UserError:
@@ -117,6 +121,14 @@ class Shareable(
                 "several with seq2seq-average"
             )
         return Path(self.checkpoints[0])
+
+
+def checkpoint_in(path: Path) -> Path:
+    """The checkpoint that a run's folder or a shared one stands for; of any other path, itself."""
+    for name in (CHECKPOINT, f"checkpoints/{BEST}"):
+        if (path / name).is_file():
+            return path / name
+    return path
 
 
 def measured(checkpoint: Path) -> dict[str, Any] | None:

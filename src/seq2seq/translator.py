@@ -21,7 +21,7 @@ from seq2seq.decoding.words import NO_WORD, Link, links, word_weights, words_of_
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.export import load_exported
 from seq2seq.models.recipe import TRUSTED
-from seq2seq.sharing import Shareable
+from seq2seq.sharing import Shareable, checkpoint_in
 from seq2seq.training.checkpoint import load
 from seq2seq.types import EOS, PAD, UNK, Hypothesis
 
@@ -89,10 +89,10 @@ class Translator(Shareable):
         longest: int = 200,
         replace_unknown: bool = False,
     ) -> "Translator":
-        """Of checkpoints that training wrote, or folders that ``seq2seq-export`` wrote; several make an ensemble.
+        """Of checkpoints that training wrote; several make an ensemble.
 
         Args:
-            checkpoints: files or folders.
+            checkpoints: files, or folders: of a run, or as ``seq2seq-share`` or ``seq2seq-export`` wrote them.
             device: where to compute, such as ``cpu`` or ``cuda``.
             trusted: import paths that their recipes may name begin so.
             search, batch_tokens, longest, replace_unknown: as for ``Translator``.
@@ -108,7 +108,8 @@ class Translator(Shareable):
         except (RuntimeError, AssertionError, NotImplementedError) as error:
             reason = str(error).strip().splitlines()[0]
             raise ConfigError(f"device {device!r} cannot be used ({reason}); cpu always can") from error
-        loaded = [_loaded(Path(path), device, trusted) for path in checkpoints]
+        paths = [checkpoint_in(Path(path)) for path in checkpoints]
+        loaded = [_loaded(path, device, trusted) for path in paths]
         first = loaded[0][1]
         for path, (_, tokenizers) in zip(checkpoints, loaded, strict=True):
             if [side.model for side in tokenizers[:2]] != [side.model for side in first[:2]]:
@@ -118,7 +119,7 @@ class Translator(Shareable):
                 )
         models = [model for model, _ in loaded]
         translator = cls(models, first, search, batch_tokens, longest, replace_unknown, device)
-        translator.checkpoints = [Path(path) for path in checkpoints]
+        translator.checkpoints = paths
         return translator
 
     def translate(self, lines: Sequence[str]) -> list[str]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.tiny import CONF, SMALL
 
@@ -169,6 +170,10 @@ def settings_for(arguments):
         (["attention=none"], ["holds another model", "attention"]),
         (["hidden_size=16"], ["holds another model", "32", "16"]),
         (["data.seed=1"], ["was trained with another source tokenizer", "resume with the data"]),
+        (["dropout=0.1"], ["holds another model: ", "dropout is 0.2 there and 0.1 here"]),
+        (["learning_rate=0.1"], ["was begun with learning_rate=0.004, here it is 0.1", "config.yaml lists"]),
+        (["seed=7"], ["was begun with seed=1, here it is 7"]),
+        (["callbacks=ema"], ["was begun with callbacks.ema"]),
     ],
 )
 def test_a_resume_file_of_another_model_is_refused(command, finished, settings, words):
@@ -177,6 +182,23 @@ def test_a_resume_file_of_another_model_is_refused(command, finished, settings, 
     for word in words:
         assert word in outcome.error
     assert "Traceback" not in outcome.error
+
+
+def test_a_resume_file_with_weights_alone_is_refused(command, finished):
+    checkpoint = torch.load(finished / "checkpoints/last.ckpt", weights_only=True)
+    del checkpoint["optimizer_states"]
+    torch.save(checkpoint, "mean.ckpt")
+    outcome = command(*SMALL, "resume=mean.ckpt", "run_dir=new")
+    assert outcome.code == 1
+    assert "mean.ckpt holds weights alone" in outcome.error
+
+
+def test_fewer_epochs_than_were_trained_are_refused(command):
+    assert command(*SMALL, "run_dir=run", "max_epochs=3").code == 0
+    outcome = command(*SMALL, "run_dir=run", "resume=last", "max_epochs=1")
+    assert outcome.code == 1
+    assert outcome.error.startswith("error: the training cannot go on as configured: ")
+    assert "max_epochs=1" in outcome.error
 
 
 def test_a_truncated_resume_file_is_refused_and_left_alone(command, finished):

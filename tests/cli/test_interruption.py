@@ -72,6 +72,23 @@ def test_a_signal_is_answered_with_a_checkpoint(tmp_path, whole, number, code):
     assert same(weights(tmp_path), whole)
 
 
+def test_ctrl_c_before_the_first_step_and_twice_in_a_row(tmp_path):
+    early = start(tmp_path, "run_dir=early")
+    wait_for((tmp_path / "early/config.yaml").is_file, early)
+    early.send_signal(signal.SIGINT)
+    error = early.communicate(timeout=60)[1]
+    assert early.returncode == 130, error
+    assert "Traceback" not in error
+    assert error.startswith(("error: interrupted", "stopped after step "))
+    twice = start(tmp_path, *PERIODIC)
+    wait_for((tmp_path / "run/checkpoints/last.ckpt").is_file, twice)
+    twice.send_signal(signal.SIGINT)
+    time.sleep(0.02)
+    twice.send_signal(signal.SIGINT)
+    error = twice.communicate(timeout=60)[1]
+    assert twice.returncode == 130, error
+
+
 def kill_and_resume(folder, whole, kills, draw):
     """Kills a training ``kills`` times, each after a random time, every other one while a checkpoint is being written."""
     checkpoints = folder / "run/checkpoints"

@@ -21,7 +21,9 @@ def run(
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     """The arguments that name a model."""
-    parser.add_argument("model", type=Path, metavar="RUN_DIR", help="of a finished run, or the path of a checkpoint")
+    parser.add_argument(
+        "model", type=Path, metavar="RUN_DIR", help="of a finished run, a shared folder, or a checkpoint"
+    )
     add_trust(parser)
 
 
@@ -34,11 +36,6 @@ def add_trust(parser: argparse.ArgumentParser) -> None:
         metavar="PACKAGE",
         help="a package of your own that a checkpoint names",
     )
-
-
-def best_of(model: Path) -> Path:
-    """The best checkpoint of a run folder; of any other path, itself."""
-    return model / "checkpoints" / "best.ckpt" if model.is_dir() else model
 
 
 def check_new(folder: Path) -> None:

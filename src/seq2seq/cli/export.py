@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.command import add_model, best_of, check_new, run
+from seq2seq.cli.command import add_model, check_new, run
 from seq2seq.errors import ConfigError
 
 
@@ -16,10 +16,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _export(options: argparse.Namespace) -> None:
     from seq2seq.export import export
     from seq2seq.models.recipe import trusting
+    from seq2seq.sharing import checkpoint_in
     from seq2seq.training.checkpoint import load
 
     check_new(options.out)
-    model, tokenizers = load(best_of(options.model), trusting(options.trust))
+    model, tokenizers = load(checkpoint_in(options.model), trusting(options.trust))
     try:
         options.out.mkdir(parents=True, exist_ok=True)
         export(model, tokenizers, options.out)

@@ -1,7 +1,10 @@
 """One training run, assembled from its config: the place where Hydra's world meets the package's."""
 
+import json
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -16,13 +19,14 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.attention.base import Attention, too_long
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
-from seq2seq.cli.sweep import in_sweep
+from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.encoder import RecurrentEncoder
 from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.report.heatmaps import draw_heatmaps
+from seq2seq.report.settings import flat
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
@@ -44,11 +48,19 @@ class Run(NamedTuple):
 
         Raises:
             TrainingError: the loss is no number any more, or memory ran out.
+            ConfigError: there is nothing left to train.
         """
         try:
-            self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+            with _interruptible():
+                self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
+        except MisconfigurationException as error:
+            # Of a checkpoint that is further on than max_epochs.
+            raise ConfigError(f"the training cannot go on as configured: {error}") from error
         except RuntimeError as error:
-            raise out_of_memory(error, self.trainer.callbacks) or error from error
+            known = out_of_memory(error, self.trainer.callbacks)
+            if known is None:
+                raise
+            raise known from error
         early = self.trainer.early_stopping_callback
         if self.trainer.is_global_zero and early is not None and early.stopped_epoch:
             print(f"stopped early after epoch {early.stopped_epoch + 1}: {early.monitor} no longer rose")
@@ -56,7 +68,8 @@ class Run(NamedTuple):
     def test(self) -> None:
         """Scores the best weights on the test split, the last ones if none were kept; the results go to the run folder."""
         best = getattr(self.trainer.checkpoint_callback, "best_model_path", None) or None
-        self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
+        with _interruptible():
+            self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
 
     def show(self) -> float:
         """Draws and prints the results. Returns the best validation BLEU, not a number if none was kept."""
@@ -65,6 +78,17 @@ class Run(NamedTuple):
             print_summary(self.folder)
         score = getattr(self.trainer.checkpoint_callback, "best_model_score", None)
         return float("nan") if score is None else float(score)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Gives back the KeyboardInterrupt of which Lightning makes the end of the program."""
+    try:
+        yield
+    except SystemExit as end:
+        if end.code == 1:
+            raise KeyboardInterrupt from None
+        raise
 
 
 def assemble(config: DictConfig) -> Run:
@@ -90,6 +114,7 @@ def assemble(config: DictConfig) -> Run:
     _check_residual(config.residual, model)
     if resume is not None:
         _check_same_model(resume, model, pack(recipe, data.tokenizers))
+        check_same_run(resume, config)
     task = Translation(
         model=model,
         recipe=recipe,
@@ -155,7 +180,11 @@ def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
         # A sweep that is started again goes on inside the cell where it was stopped.
         return last if in_sweep() and last.is_file() else None
     path = last if resume == "last" else Path(resume)
-    read(path)
+    if "optimizer_states" not in read(path):
+        raise CheckpointError(
+            f"{path} holds weights alone, as callbacks=recent, seq2seq-average and seq2seq-share write them: a training "
+            "goes on from a checkpoint such as RUN_DIR/checkpoints/last.ckpt"
+        )
     return path
 
 
@@ -170,6 +199,13 @@ def _check_same_model(path: Path, model: torch.nn.Module, packed: dict[str, Any]
             f"resume={path} holds another model: {len(different)} weights differ, the first {name} is "
             f"{_shape(saved.get(name))} there and {_shape(wanted.get(name))} here; resume with the settings of its run"
         )
+    found, here = (flat(json.loads(part["recipe"])) for part in (checkpoint[KEY], packed[KEY]))
+    for name in sorted(found.keys() | here.keys()):
+        if found.get(name) != here.get(name):
+            raise CheckpointError(
+                f"resume={path} holds another model: {name} is {found.get(name, 'missing')} there and "
+                f"{here.get(name, 'missing')} here; resume with the settings of its run"
+            )
     for side in ("source_tokenizer", "target_tokenizer"):
         if not same_tokenizer(checkpoint[KEY][side], packed[KEY][side]):
             raise CheckpointError(

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from seq2seq.cli.command import add_model, best_of, check_new, run
+from seq2seq.cli.command import add_model, check_new, run
 from seq2seq.errors import ConfigError, UserError
 
 
@@ -15,14 +15,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _share(options: argparse.Namespace) -> None:
     from seq2seq.models.recipe import trusting
+    from seq2seq.sharing import checkpoint_in
     from seq2seq.translator import Translator
 
     if options.out is not None:
         check_new(options.out)
-    translator = Translator.load(best_of(options.model), trusted=trusting(options.trust))
+    translator = Translator.load(checkpoint_in(options.model), trusted=trusting(options.trust))
     if options.out is not None:
         try:
-            translator.save_pretrained(options.out, model_card_kwargs={"name": options.name or options.out.name})
+            translator.save_pretrained(options.out, model_card_kwargs={"name": options.name or str(options.out)})
         except OSError as error:
             raise ConfigError(f"--out {options.out} cannot be written: {error}") from error
         print(f"model and card: {options.out}")

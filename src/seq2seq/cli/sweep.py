@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,13 @@ from seq2seq.report.settings import PLACES, flat, read_settings
 LONGEST_NAME = 100
 NO_SETTING = re.compile(rf"{PLACES}|callbacks\.(progress|start|results\.facts)\b.*")
 """Where a run reads and writes, what it is called and what it shows meanwhile change no result."""
+
+
+LATER = re.compile(
+    rf"{NO_SETTING.pattern}|max_epochs|datamodule\.workers|(logger|decoding)\b.*|callbacks\.(?!ema\b).*"
+    r"|trainer\.(?!precision|gradient_clip_val|accumulate_grad_batches).*"
+)
+"""What may be another one when a training goes on: how long, where and in how many processes, what it shows and searches."""
 
 
 def in_sweep() -> bool:
@@ -88,15 +95,41 @@ def _check_same_settings(folder: Path, config: DictConfig) -> None:
     Raises:
         ConfigError: they differ; names the first difference.
     """
-    finished = read_settings(folder / "config.yaml")
+    for name, there, here in _different(folder, config, NO_SETTING):
+        raise ConfigError(
+            f"{folder} holds a finished run with {name}={there}, here it is {here}: choose another run_dir, or remove that "
+            "folder"
+        )
+
+
+def check_same_run(checkpoint: Path, config: DictConfig) -> None:
+    """Refuses to go on with other settings than a run began with: its files would then tell of a training that never was.
+
+    Args:
+        checkpoint: in the folder ``checkpoints`` of the run.
+        config: of the run that is to go on.
+
+    Raises:
+        ConfigError: they differ; names the first difference.
+    """
+    folder = checkpoint.absolute().parent.parent
+    if not (folder / "config.yaml").is_file():
+        return
+    for name, there, here in _different(folder, config, LATER):
+        raise ConfigError(
+            f"{folder} was begun with {name}={there}, here it is {here}: give all the settings it was begun with, which its "
+            "config.yaml lists, and resume=last; max_epochs, trainer, callbacks, logger and decoding may change"
+        )
+
+
+def _different(folder: Path, config: DictConfig, left_out: re.Pattern[str]) -> Iterator[tuple[str, str, str]]:
+    """Names of settings, the outermost first, with their values in the folder's run and here."""
+    begun = read_settings(folder / "config.yaml")
     wanted = flat(OmegaConf.to_container(config, resolve=True))
-    for name in sorted(finished.keys() | wanted.keys(), key=lambda name: (name.count("."), name)):
-        here, there = wanted.get(name, "null"), finished.get(name, "null")
-        if here != there and not NO_SETTING.fullmatch(name):
-            raise ConfigError(
-                f"{folder} holds a finished run with {name}={there}, here it is {here}: choose another run_dir, or remove "
-                "that folder"
-            )
+    for name in sorted(begun.keys() | wanted.keys(), key=lambda name: (name.count("."), name)):
+        here, there = wanted.get(name, "null"), begun.get(name, "null")
+        if here != there and not left_out.fullmatch(name):
+            yield name, there, here
 
 
 class SweepReport(Callback):
