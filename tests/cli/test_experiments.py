@@ -8,7 +8,12 @@ import pytest
 from tests.data.toy import counting
 from tests.tiny import CONF, SMALL
 
-CAPTIONS = {"multi30k": "data.path", "search": "data.path", "joined": "data.corpus.path"}
+CAPTIONS = {
+    "multi30k": "data.path",
+    "multi30k_best": "data.path",
+    "search": "data.path",
+    "joined": "data.corpus.path",
+}
 """Experiments on Multi30k, and the setting that names the folder to read instead."""
 
 FEWER = {

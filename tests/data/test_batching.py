@@ -82,9 +82,14 @@ def test_only_the_pairs_asked_for(lengths, ceilings, world, data) -> None:
 @settings(max_examples=200, deadline=None)
 @given(LENGTHS, st.tuples(st.none() | st.integers(1, 200), st.none() | st.integers(1, 20)).filter(any), WORLD)
 def test_evaluation_scores_every_pair_once_the_dearest_first(lengths, ceilings, world) -> None:
+    if len(lengths) < world:
+        with pytest.raises(ConfigError, match=f"{world} processes cannot share {len(lengths)} sentences"):
+            evaluation_plan(lengths, *ceilings, world)
+        return
     planned = evaluation_plan(lengths, *ceilings, world)
     batches = all_batches(planned)
     max_tokens, max_sentences = ceilings
+    assert planned.steps_of(world - 1) >= 1
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     costs = [cost(lengths, planned.batch(b // world, b % world).tolist()) for b in range(planned.batches)]
     assert costs == sorted(costs, reverse=True) == planned.costs(lengths).tolist()
@@ -233,10 +238,11 @@ def test_evaluation_sampler_shares_all_pairs_out() -> None:
         assert request.loss_denominator == lengths[request.ids, 1].sum()
 
 
-def test_a_rank_without_anything_to_score() -> None:
-    sampler = EvaluationSampler(SMALL[:1], None, 8, world=2, rank=1)
-    assert len(sampler) == 0
-    assert list(sampler) == []
+def test_every_rank_has_something_to_score() -> None:
+    for rank in range(2):
+        assert [len(request.ids) for request in EvaluationSampler(SMALL[:3], None, 8, world=2, rank=rank)] == [1] * (
+            2 - rank
+        )
 
 
 def test_large_plan_is_small_and_tight() -> None:

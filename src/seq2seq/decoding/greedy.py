@@ -29,6 +29,15 @@ class Searchable(Protocol):
     def step(self, tokens: Int[Tensor, "B"], state: Any) -> tuple[Float[Tensor, "B V"], Float[Tensor, "B S"], Any]: ...
 
 
+@runtime_checkable
+class Search(Protocol):
+    """What decodes a batch; every class of this folder is one."""
+
+    def __call__(
+        self, model: Searchable, source: Int[Tensor, "B S"], with_weights: bool = False
+    ) -> list[Hypothesis]: ...
+
+
 class Greedy:
     """Decodes a batch.
 

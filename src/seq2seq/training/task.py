@@ -11,7 +11,7 @@ from torchmetrics import MeanMetric
 from torchmetrics.text import CHRFScore, SacreBLEUScore
 
 from seq2seq.data.tokenizer import Tokenizers
-from seq2seq.decoding.greedy import Greedy
+from seq2seq.decoding.greedy import Search
 from seq2seq.errors import ConfigError
 from seq2seq.metrics.corpus import bleu_tokenizer
 from seq2seq.models.seq2seq import Seq2Seq
@@ -50,7 +50,7 @@ class Translation(LightningModule):
         model: Seq2Seq,
         recipe: Mapping[str, Any],
         tokenizers: Tokenizers,
-        search: Greedy,
+        search: Search,
         optimizer: Builder,
         scheduler: Builder,
         label_smoothing: float = 0.0,
