@@ -1,6 +1,7 @@
 """Fixtures that more than one folder of tests uses."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ import torch
 
 # Tests are many and their tensors small: a second thread would only wait.
 torch.set_num_threads(1)
+# Whoever runs the tests in the background has them ignore Ctrl-C, and the processes they start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -28,15 +28,7 @@ PERIODIC = ("~callbacks.periodic.train_time_interval", "+callbacks.periodic.ever
 
 def start(folder, *more):
     command = [sys.executable, CONF.parent / "train.py", *SETTINGS, *more]
-    return subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        # Whoever runs the tests in the background has them ignore Ctrl-C, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def weights(folder):
