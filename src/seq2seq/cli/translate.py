@@ -87,6 +87,7 @@ def _translator(options: argparse.Namespace) -> "Translator":
 
     from seq2seq.decoding.beam import Beam
     from seq2seq.models.recipe import trusting
+    from seq2seq.sharing import checkpoint_in
     from seq2seq.translator import Translator
 
     search = Beam(
@@ -98,7 +99,7 @@ def _translator(options: argparse.Namespace) -> "Translator":
         options.min_length,
         options.max_length,
     )
-    exported = any(path.is_dir() for path in options.checkpoint)
+    exported = any(checkpoint_in(path).is_dir() for path in options.checkpoint)
     device = options.device or ("cuda" if torch.cuda.is_available() and not exported else "cpu")
     return Translator.load(
         *options.checkpoint,
