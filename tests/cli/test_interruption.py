@@ -1,6 +1,7 @@
 """Real processes, really stopped: by Ctrl-C, by SIGTERM, by SIGKILL at any moment. What goes on ends as ever."""
 
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -94,10 +95,9 @@ def kill_and_resume(folder, whole, kills, draw):
     checkpoints = folder / "run/checkpoints"
     for turn in range(kills):
         more = ["resume=last"] if (checkpoints / "last.ckpt").is_file() else []
-        if not more and checkpoints.exists():
+        if not more:
             # Killed before its first checkpoint: a run without one starts anew.
-            more = ["resume=null"]
-            subprocess.run(["rm", "-r", folder / "run"], check=True)
+            shutil.rmtree(folder / "run", ignore_errors=True)
         process = start(folder, *PERIODIC, *more)
         before = _mark(checkpoints)
         wait_for(lambda before=before: _mark(checkpoints) != before, process)

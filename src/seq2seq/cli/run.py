@@ -57,7 +57,7 @@ class Run(NamedTuple):
             # Of a checkpoint that is further on than max_epochs.
             raise ConfigError(f"the training cannot go on as configured: {error}") from error
         except RuntimeError as error:
-            known = out_of_memory(error, self.trainer.callbacks)
+            known = out_of_memory(error, self.trainer)
             if known is None:
                 raise
             raise known from error

@@ -15,12 +15,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _share(options: argparse.Namespace) -> None:
     from seq2seq.models.recipe import trusting
-    from seq2seq.sharing import checkpoint_in
     from seq2seq.translator import Translator
 
     if options.out is not None:
         check_new(options.out)
-    translator = Translator.load(checkpoint_in(options.model), trusted=trusting(options.trust))
+    translator = Translator.load(options.model, trusted=trusting(options.trust))
     if options.out is not None:
         try:
             translator.save_pretrained(options.out, model_card_kwargs={"name": options.name or str(options.out)})

@@ -1,6 +1,7 @@
 """Sweeps: every cell has a folder, finished cells are not run again, failed ones do not stop the others."""
 
 import json
+import logging
 import re
 import sys
 import traceback
@@ -145,6 +146,8 @@ class SweepReport(Callback):
     def on_multirun_end(self, config: DictConfig, **kwargs: object) -> None:
         from seq2seq.report.compare import compare
 
+        # Hydra shows what sacreBLEU tells of every step of its tests.
+        logging.getLogger("sacrebleu").setLevel(logging.WARNING)
         folder = Path(config.hydra.sweep.dir)
         try:
             page = compare([folder], folder / "report", **self.options)

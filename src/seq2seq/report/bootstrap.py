@@ -4,7 +4,6 @@ Source: Koehn 2004, "Statistical Significance Tests for Machine Translation Eval
 sacreBLEU's.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,8 +14,6 @@ from sacrebleu.significance import PairedTest
 from seq2seq.report.runs import Run
 
 SEED = 12345
-# It tells every step of its test, once for each pair of runs.
-logging.getLogger("sacrebleu").setLevel(logging.WARNING)
 PERCENTILES = (2.5, 97.5)
 
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from seq2seq.metrics.by_length import bleu_by_source_length
 from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
 from seq2seq.probes.heads import looks
 from seq2seq.training.callbacks.clock import Clock
+from seq2seq.training.callbacks.lookup import callback_of
 from seq2seq.training.callbacks.probing import Probing
 from seq2seq.training.callbacks.start import Start
 from seq2seq.training.environment import environment
@@ -26,8 +27,6 @@ from seq2seq.training.task import Translated
 from seq2seq.types import BOS, Batch, Hypothesis
 
 LINE_BREAKERS = re.compile(r"[\t\n\r]")
-
-Kind = TypeVar("Kind", bound=Callback)
 
 
 class Results(Callback):
@@ -84,8 +83,8 @@ class Results(Callback):
         self._write_attention(store, weights, pl_module)
 
         tokenizer = bleu_tokenizer(trainer.datamodule.corpus.target)
-        clock, probing = _callback(trainer, Clock) or Clock(), _callback(trainer, Probing)
-        start = _callback(trainer, Start)
+        clock, probing = callback_of(trainer, Clock) or Clock(), callback_of(trainer, Probing)
+        start = callback_of(trainer, Start)
         bins = bleu_by_source_length(sources, hypotheses, references, tokenizer, self.bins)
         scores = self.facts | corpus_scores(hypotheses, references, tokenizer)._asdict()
         scores |= {
@@ -134,10 +133,6 @@ def _write_tsv(path: Path, header: tuple[str, ...], rows: Any) -> None:
     # A tab or a line end inside a sentence would shift what follows; no score sees which white space it was.
     lines = ["\t".join(LINE_BREAKERS.sub(" ", str(cell)) for cell in row) for row in (header, *rows)]
     write_text(path, "\n".join(lines) + "\n")
-
-
-def _callback(trainer: Trainer, kind: type[Kind]) -> Kind | None:
-    return next((callback for callback in trainer.callbacks if isinstance(callback, kind)), None)
 
 
 def _best_score(trainer: Trainer) -> float | None:

@@ -1,13 +1,12 @@
 """A training that goes wrong stops before its weights take harm, and says at which batch."""
 
-from typing import Any
-
 import torch
 from jaxtyping import Float
 from lightning import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from seq2seq.errors import TrainingError
+from seq2seq.training.callbacks.lookup import callback_of
 from seq2seq.types import Batch
 
 SHOWN = 8
@@ -53,17 +52,17 @@ class Watch(Callback):
         )
 
 
-def out_of_memory(error: RuntimeError, callbacks: list[Any]) -> TrainingError | None:
+def out_of_memory(error: RuntimeError, trainer: Trainer) -> TrainingError | None:
     """What to say if memory ran out; None if something else went wrong.
 
     Args:
         error: as torch raised it.
-        callbacks: of the trainer.
+        trainer: that was at work.
     """
     message = str(error)
     if not isinstance(error, torch.OutOfMemoryError) and "allocate" not in message:
         return None
-    watch = next((callback for callback in callbacks if isinstance(callback, Watch)), Watch())
+    watch = callback_of(trainer, Watch) or Watch()
     return TrainingError(
         f"out of memory on {watch.described()}: lower max_tokens or max_sentences, max_length or "
         f"hidden_size ({' '.join(message.split())[:160]})"
