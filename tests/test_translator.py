@@ -82,9 +82,24 @@ def test_a_long_line_is_split_at_clauses_then_at_spaces(translator):
     np.testing.assert_allclose(candidate.weights.sum(axis=1), 1)
 
 
-def test_a_word_that_is_too_long_is_refused(translator):
-    with pytest.raises(CorpusError, match=r"a word of 120 characters, .* 'antbee.*more than 12 tokens: allow"):
-        translator(longest=12).translate(["ant " + "antbee" * 20])
+def test_a_word_that_is_too_long_is_cut_where_one_more_character_would_be_too_many(translator):
+    short = translator(longest=12)
+    line = "ant " + "antbee" * 20 + " cat"
+    parts = short.parts(line)
+    assert "".join(parts) == line
+    tokens = [len(short.tokenizers.source.encode([part])[0]) for part in parts]
+    assert max(tokens) <= 12
+    within = [number for number, part in enumerate(parts[:-1]) if not part.endswith(" ")]
+    assert len(within) > 1
+    for number in within:
+        assert len(short.tokenizers.source.encode([parts[number] + parts[number + 1][0]])[0]) > 12
+    assert short.n_best([line])[0][0].alignment == ()
+
+
+def test_a_character_that_is_too_long_is_refused(translator):
+    long = "\ufdfa"  # a ligature that normalisation writes out as eighteen letters
+    with pytest.raises(CorpusError, match=r"the character .* has more than 4 tokens by itself: allow more"):
+        translator(longest=4).translate([long * 20])
 
 
 def test_alignments_join_words(translator):

@@ -52,7 +52,8 @@ class Translator(Shareable):
         tokenizers: the one pair of all of them.
         search: how to decode.
         batch_tokens: source tokens a batch, padding included.
-        longest: tokens of a line at most; longer ones are split where punctuation allows, or else at spaces.
+        longest: tokens of a line at most; longer ones are split where punctuation allows, or else at spaces,
+            or else within a word.
         replace_unknown: writes the source word that was looked at most in place of an unknown token.
         device: where the models are.
     """
@@ -150,7 +151,7 @@ class Translator(Shareable):
         """The line as it is translated: whole, in pieces of at most ``longest`` tokens, or nothing if it has no words.
 
         Raises:
-            CorpusError: it has a word that is longer than that by itself.
+            CorpusError: it has a character that is longer than that by itself.
         """
         length = self._length(line)
         if length <= self.longest:

@@ -89,6 +89,10 @@ def test_what_is_no_text_is_refused_with_its_line(translate, text, words):
     assert outcome.stderr.startswith(b"error: ")
     assert words in outcome.stderr
     assert outcome.stderr.count(b"\n") == 1
+    # What could be read before it is translated, whole lines of it.
+    good = int(words.split(b"line ")[1].split(b":")[0]) - 1
+    assert outcome.stdout.count(b"\n") == good
+    assert outcome.stdout.endswith(b"\n")
 
 
 def test_a_line_of_100000_words_is_split_or_refused(translate):
@@ -97,9 +101,10 @@ def test_a_line_of_100000_words_is_split_or_refused(translate):
     assert outcome.returncode == 0, outcome.stderr
     assert outcome.stdout.count(b"\n") == 2
     assert outcome.stderr.startswith(b"note: line 1 has more than 200 tokens and is translated in ")
-    refused = translate(text, "--strict")
+    refused = translate("Euro\n" + text, "--strict")
     assert refused.returncode == 1
-    assert b"standard input, line 1 has more than 200 tokens: allow more with --longest" in refused.stderr
+    assert refused.stdout.count(b"\n") == 1
+    assert b"standard input, line 2 has more than 200 tokens: allow more with --longest" in refused.stderr
 
 
 def test_n_best_scores_and_alignments_stand_in_columns(translate):

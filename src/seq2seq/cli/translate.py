@@ -8,11 +8,11 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from seq2seq.cli.command import add_trust
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
@@ -20,6 +20,8 @@ from seq2seq.errors import ConfigError, CorpusError, UserError
 
 if TYPE_CHECKING:
     from seq2seq.translator import Translator
+
+Item = TypeVar("Item")
 
 BOM = b"\xef\xbb\xbf"
 SETTING = re.compile(r"(?<!--)\b(?:decoding\.(\w+)|(batch_tokens|longest)\b)")
@@ -61,11 +63,11 @@ def _translate(options: argparse.Namespace) -> None:
     translator = _translator(options)
     said: list[str] = []
     with _progress() as advance:
-        numbered = enumerate(_lines(sys.stdin.buffer), start=1)
-        while chunk := list(islice(numbered, 1 if options.stream else LINES)):
-            parts = _parts(translator, chunk, strict=options.strict)
+        lines_in = _prepared(translator, _lines(sys.stdin.buffer), options.strict)
+        for block in _blocks(lines_in, 1 if options.stream else LINES):
+            chunk = [(number, text) for number, text, _ in block]
             with_weights = options.alignments or options.json or bool(options.heatmap)
-            found = translator.n_best_of_parts(parts, options.n_best, with_weights)
+            found = translator.n_best_of_parts([parts for *_, parts in block], options.n_best, with_weights)
             lines = [
                 formatted(options, number, text, candidates)
                 for (number, text), candidates in zip(chunk, found, strict=True)
@@ -131,10 +133,9 @@ def _lines(stream: BinaryIO) -> Iterator[str]:
             ) from None
 
 
-def _parts(translator: "Translator", chunk: Sequence[tuple[int, str]], strict: bool) -> list[list[str]]:
-    """The lines as they are translated; says which of them are split, or refuses those."""
-    found = []
-    for number, text in chunk:
+def _prepared(translator: "Translator", lines: Iterable[str], strict: bool) -> Iterator[tuple[int, str, list[str]]]:
+    """Number, text and parts of every line; says which lines are split, or refuses those."""
+    for number, text in enumerate(lines, start=1):
         try:
             parts = translator.parts(text)
         except CorpusError as error:
@@ -144,8 +145,26 @@ def _parts(translator: "Translator", chunk: Sequence[tuple[int, str]], strict: b
             if strict:
                 raise CorpusError(f"standard input, {long}: allow more with --longest, or split it")
             print(f"note: {long} and is translated in {len(parts)} parts", file=sys.stderr)
-        found.append(parts)
-    return found
+        yield number, text, parts
+
+
+def _blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Up to ``size`` items at a time; what came before an error comes out before it."""
+    items = iter(items)
+    while True:
+        block: list[Item] = []
+        failure = None
+        try:
+            for item in islice(items, size):
+                block.append(item)  # noqa: PERF402 - those before an error are kept
+        except CorpusError as error:
+            failure = error
+        if block:
+            yield block
+        if failure is not None:
+            raise failure
+        if len(block) < size:
+            return
 
 
 @contextmanager
