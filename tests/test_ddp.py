@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 
@@ -12,6 +13,7 @@ import torch
 
 from tests.tiny import CONF, SMALL
 
+pytestmark = pytest.mark.ddp
 SETTINGS = (*SMALL, "trainer.limit_test_batches=null", "callbacks.progress=null", "cache_dir=cache")
 
 
@@ -85,15 +87,75 @@ def test_a_run_from_the_beginning_has_one_folder(tmp_path):
     assert outcome.stdout.count("epoch 1, step 3") == 1  # one voice
 
 
+def torchrun(processes, *more):
+    return ("-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={free_port()}", *more)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
 def test_torchrun_needs_a_folder_and_works_in_it(tmp_path):
-    launcher = ("-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29653")
-    outcome = train(tmp_path, "trainer=ddp_cpu", launcher=launcher)
+    outcome = train(tmp_path, "trainer=ddp_cpu", launcher=torchrun(2))
     assert outcome.returncode != 0
     assert "error: processes that torchrun or SLURM start cannot agree on a dated folder" in outcome.stderr
     assert not (tmp_path / "runs").exists()
-    outcome = train(tmp_path, "trainer=ddp_cpu", "run_dir=run", launcher=launcher)
+    outcome = train(tmp_path, "trainer=ddp_cpu", "run_dir=run", launcher=torchrun(2))
     assert outcome.returncode == 0, outcome.stderr
     assert json.loads((tmp_path / "run/scores.json").read_text())["n"] == 40
+
+
+@pytest.mark.parametrize(
+    ("trainer", "words"),
+    [
+        ("trainer=cpu", "torchrun started 2 processes, and this trainer is for one alone: set trainer=ddp or ddp_cpu"),
+        ("trainer.devices=3", "the processes are not as configured"),
+    ],
+)
+def test_another_number_of_processes_than_torchrun_started_is_refused(tmp_path, trainer, words):
+    shelf = () if trainer == "trainer=cpu" else ("trainer=ddp_cpu",)
+    outcome = train(tmp_path, *shelf, trainer, "run_dir=run", launcher=torchrun(2))
+    assert outcome.returncode != 0
+    (line,) = {line for line in outcome.stderr.splitlines() if line.startswith("error: ")}
+    assert words in line
+    assert "set trainer=ddp or ddp_cpu, trainer.devices to the processes of one node" in line
+    assert 'File "' not in outcome.stderr.partition("torch/distributed")[0]
+
+
+def test_two_nodes_score_as_one_process_does(alone, tmp_path):
+    shutil.copytree(alone, tmp_path / "run")
+    (tmp_path / "run/scores.json").unlink()
+    port = free_port()
+    settings = ("trainer=ddp_cpu", "trainer.devices=1", "trainer.num_nodes=2", "run_dir=run", "resume=last")
+    nodes = [
+        subprocess.Popen(
+            [
+                *(
+                    sys.executable,
+                    "-m",
+                    "torch.distributed.run",
+                    "--nnodes=2",
+                    f"--node-rank={rank}",
+                    "--nproc-per-node=1",
+                ),
+                *("--master-addr=127.0.0.1", f"--master-port={port}", CONF.parent / "train.py", *SETTINGS, *settings),
+            ],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    said = [node.communicate(timeout=300)[0] for node in nodes]
+    assert [node.returncode for node in nodes] == [0, 0], said
+    assert sum(text.count("test: 40 pairs") for text in said) == 1
+    (lines, scores, loss), (expected, same, close) = results(tmp_path / "run"), results(alone)
+    assert lines == expected
+    assert scores == same
+    assert loss == pytest.approx(close, rel=1e-5)
 
 
 def test_a_sweep_over_several_processes_is_refused(tmp_path):

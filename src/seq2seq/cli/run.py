@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from seq2seq.report.settings import flat
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
+from seq2seq.training.ranks import end_together
 from seq2seq.training.task import Translation
 from seq2seq.types import Split
 
@@ -72,10 +74,15 @@ class Run(NamedTuple):
             self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
 
     def show(self) -> float:
-        """Draws and prints the results. Returns the best validation BLEU, not a number if none was kept."""
+        """Draws and prints the results, after which the processes part.
+
+        Returns:
+            The best validation BLEU, not a number if none was kept.
+        """
         if self.trainer.is_global_zero:
             draw_heatmaps(self.folder)
             print_summary(self.folder)
+        end_together()
         score = getattr(self.trainer.checkpoint_callback, "best_model_score", None)
         return float("nan") if score is None else float(score)
 
@@ -128,6 +135,7 @@ def assemble(config: DictConfig) -> Run:
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
+    _check_processes(trainer)
     if in_sweep() and trainer.world_size > 1:
         raise ConfigError(
             f"a sweep trains in one process, found {trainer.world_size}: start each run by itself, as in `python train.py "
@@ -138,6 +146,23 @@ def assemble(config: DictConfig) -> Run:
         counts = model.parameter_counts()
         print("parameters: " + ", ".join(f"{part} {count:,}" for part, count in counts.items()))
     return Run(folder, data, task, trainer, resume)
+
+
+def _check_processes(trainer: Trainer) -> None:
+    """As many processes as were started from outside; Lightning looks later, or not at all where it has one device."""
+    cure = (
+        "set trainer=ddp or ddp_cpu, trainer.devices to the processes of one node, as in torchrun --nproc-per-node, and "
+        "trainer.num_nodes to the number of nodes"
+    )
+    started = int(os.environ.get("WORLD_SIZE", 1)) if "TORCHELASTIC_RUN_ID" in os.environ else 1
+    environment = getattr(trainer.strategy, "cluster_environment", None)
+    if environment is None and started > 1:
+        raise ConfigError(f"torchrun started {started} processes, and this trainer is for one alone: {cure}")
+    if environment is not None:
+        try:
+            environment.validate_settings(num_devices=trainer.num_devices, num_nodes=trainer.num_nodes)
+        except ValueError as error:
+            raise ConfigError(f"the processes are not as configured: {error}; {cure}") from error
 
 
 def _check_reach(model: torch.nn.Module, data: TranslationData) -> None:

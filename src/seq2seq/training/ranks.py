@@ -27,3 +27,10 @@ def merged(part: dict) -> dict:
         part: what this rank found; no two ranks use one key.
     """
     return {key: value for piece in gathered(part) for key, value in piece.items()}
+
+
+def end_together() -> None:
+    """Waits for all ranks, then ends their talk: whoever goes on talking to a rank that has ended is aborted."""
+    if torch.distributed.is_available() and torch.distributed.is_initialized():
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
