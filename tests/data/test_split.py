@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seq2seq.data.corpus import Pair, Span
-from seq2seq.data.split import TokenisedSplit, write_split
+from seq2seq.data.split import TokenisedSplit
 from seq2seq.data.store import Store, TokenizerSettings, build, open_store
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.data.writing import write_split
 from seq2seq.types import BOS, EOS, PAD
 from tests.data.toy import ToyCorpus, counting, toy
 
@@ -53,7 +54,7 @@ def test_any_batch_holds_its_pairs_over_chunks(tmp_path_factory: pytest.TempPath
     )
     tokenizer = Tokenizer.train([text for pair in counting(40) for text in pair[:2]], 60, "bpe")
     both = Tokenizers(tokenizer, tokenizer, True)
-    counts = write_split(folder / "some.arrow", pairs, both, None, rows=7)
+    counts = write_split(folder / "some.arrow", pairs, both, rows=7)
     kept = [(row, pair) for row, pair in enumerate(pairs) if pair.source.strip() and pair.target.strip()]
     assert counts == {"kept": len(kept), "empty": len(pairs) - len(kept), "too_long": 0, "too_many_words": 0}
     split = TokenisedSplit(folder / "some.arrow")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 from seq2seq.cli.command import add_trust
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
 from seq2seq.errors import ConfigError, CorpusError, UserError
+from seq2seq.progress import progress
 
 if TYPE_CHECKING:
     from seq2seq.translator import Translator
@@ -62,7 +63,7 @@ def _translate(options: argparse.Namespace) -> None:
         make_folder(options.heatmap)
     translator = _translator(options)
     said: list[str] = []
-    with _progress() as advance:
+    with progress("translate", "lines") as advance:
         lines_in = _prepared(translator, _lines(sys.stdin.buffer), options.strict)
         for block in _blocks(lines_in, 1 if options.stream else LINES):
             chunk = [(number, text) for number, text, _ in block]
@@ -178,21 +179,6 @@ def _uninterrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if waiting:
         raise KeyboardInterrupt
-
-
-@contextmanager
-def _progress() -> Iterator:
-    """A bar on standard error where that is a terminal; yields what takes the number of lines done."""
-    if not sys.stderr.isatty():
-        yield lambda lines: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.completed:,} lines"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("translate", total=None)
-        yield lambda lines: progress.advance(task, lines)
 
 
 def _parser() -> argparse.ArgumentParser:

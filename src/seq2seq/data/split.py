@@ -1,8 +1,7 @@
 """One tokenised split: a memory-mapped Arrow file, from which batches are cut without a copy in between."""
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +9,8 @@ import pyarrow as pa
 import torch
 from jaxtyping import Int
 
-from seq2seq.data.corpus import Pair, Span
+from seq2seq.data.corpus import Span
 from seq2seq.data.subwords import Subwords
-from seq2seq.data.tokenizer import Tokenizer, Tokenizers
 from seq2seq.types import BOS, EOS, PAD, Batch
 
 ROWS = 8192
@@ -29,61 +27,6 @@ SCHEMA = pa.schema(
     }
 )
 _SIDES = ("source_ids", "target_ids")
-
-
-def write_split(
-    path: Path,
-    pairs: Iterable[Pair],
-    tokenizers: Tokenizers,
-    max_length: int | None,
-    max_words: int | None = None,
-    rows: int = ROWS,
-) -> dict[str, int]:
-    """Tokenise ``pairs`` into the file ``path``, some thousands at a time; count those kept, and those dropped by reason."""
-    counts = {"kept": 0, "empty": 0, "too_long": 0, "too_many_words": 0}
-    with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
-        waiting: list[pa.RecordBatch] = []
-        for batch in _tokenise(pairs, tokenizers, max_length, max_words, rows, counts):
-            waiting.append(batch)
-            if sum(map(len, waiting)) >= rows:
-                whole = pa.concat_batches(waiting)
-                writer.write_batch(pa.concat_batches([whole.slice(0, rows)]))
-                waiting = [whole.slice(rows)]
-        if any(map(len, waiting)):
-            writer.write_batch(pa.concat_batches(waiting))
-    return counts
-
-
-def _tokenise(
-    pairs: Iterable[Pair],
-    tokenizers: Tokenizers,
-    max_length: int | None,
-    max_words: int | None,
-    rows: int,
-    counts: dict[str, int],
-) -> Iterator[pa.RecordBatch]:
-    numbered, threads = enumerate(pairs), os.cpu_count() or 1
-
-    def encode(tokenizer: Tokenizer, lines: list[str]) -> list[list[int]]:
-        return tokenizer.encode(lines, threads)
-
-    while chunk := list(islice(numbered, rows)):
-        sources = encode(tokenizers.source, [pair.source for _, pair in chunk])
-        targets = encode(tokenizers.target, [pair.target for _, pair in chunk])
-        kept: list[tuple[list[int], list[int], str, str, list[int], int]] = []
-        for (row, pair), source, target in zip(chunk, sources, targets, strict=True):
-            if not (source and target and pair.source.strip() and pair.target.strip()):
-                counts["empty"] += 1
-            elif max_length is not None and max(len(source), len(target)) > max_length:
-                counts["too_long"] += 1
-            elif max_words is not None and max(len(side.split()) for side in pair[:2]) > max_words:
-                counts["too_many_words"] += 1
-            else:
-                spans = [number for span in pair.spans for number in span]
-                kept.append((source, target, pair.source, pair.target, spans, row))
-        counts["kept"] += len(kept)
-        columns = zip(*kept, strict=True) if kept else ((),) * len(SCHEMA)
-        yield pa.record_batch([pa.array(c, f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
 def _batch(
@@ -122,7 +65,7 @@ class TokenisedSplit:
         """Map the file into memory.
 
         Raises:
-            ValueError, OSError: it is not a whole file of the form that :func:`write_split` writes.
+            ValueError, OSError: it is not a whole file of the form that :func:`seq2seq.data.writing.write_split` writes.
         """
         self._path = path
         whole = pa.memory_map(os.fspath(path)).read_buffer()

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -17,11 +18,16 @@ import sentencepiece
 from filelock import FileLock
 
 from seq2seq.data.corpus import Corpus, Pair
-from seq2seq.data.split import TokenisedSplit, write_split
+from seq2seq.data.split import TokenisedSplit
 from seq2seq.data.tokenizer import Kind, Normalization, Tokenizer, Tokenizers
+from seq2seq.data.writing import UNLIMITED, Limits, write_split
 from seq2seq.errors import CheckpointError, ConfigError, CorpusError
+from seq2seq.progress import progress
+from seq2seq.spread import thinned
 from seq2seq.types import Split
 
+EVERY = 1_000_000
+"""Pairs after which a line tells how far the tokenising is."""
 FORMAT = 1
 """Goes up when the content of a folder changes its meaning, so that older folders are left alone."""
 
@@ -38,13 +44,18 @@ class TokenizerSettings:
     """One tokenizer for both languages, or one for each."""
     normalization: str = "nmt_nfkc"
     """How SentencePiece changes a text before it is cut: ``nmt_nfkc``, ``nfkc``, either with ``_cf``, or ``identity``."""
+    most_pairs: int = 1_000_000
+    """It is learned from at most so many training pairs, and from no less than half as many of a larger corpus: every
+    second, fourth, eighth ... of them."""
 
     def __post_init__(self) -> None:
-        """Check the names.
+        """Check the settings.
 
         Raises:
-            ConfigError: one is unknown; names the possible ones.
+            ConfigError: a name is unknown, or a number out of its range; says what is possible.
         """
+        if self.most_pairs < 2:
+            raise ConfigError(f"tokenizer.most_pairs={self.most_pairs} is not possible: give at least 2")
         for key, value, possible in (
             ("kind", self.kind, get_args(Kind)),
             ("normalization", self.normalization, get_args(Normalization)),
@@ -134,7 +145,7 @@ def build(
         settings: how the tokenizers are trained, on the training split.
         max_length: training pairs with more tokens on either side are dropped, ``EOS`` not counted; None keeps all.
         cache_dir: the folder for all such folders.
-        note: called with a line of text when something unexpected was put right.
+        note: called with a line of text when something unexpected was put right, and once every million pairs.
         max_words: training pairs with more words between white space on either side are dropped; None keeps all.
 
     Raises:
@@ -159,7 +170,7 @@ def build(
         shutil.rmtree(folder, ignore_errors=True)
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir()
-        _write(corpus, settings, max_length, max_words, aside)
+        _write(corpus, settings, Limits(max_length, max_words), aside, note)
         os.replace(aside, folder)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
@@ -186,7 +197,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _write(
-    corpus: Corpus, settings: TokenizerSettings, max_length: int | None, max_words: int | None, folder: Path
+    corpus: Corpus, settings: TokenizerSettings, limits: Limits, folder: Path, note: Callable[[str], None]
 ) -> None:
     tokenizers = _train(corpus, settings)
     models = (
@@ -196,17 +207,38 @@ def _write(
         (folder / f"{name}.model").write_bytes(tokenizer.model)
     counts: dict[Split, Counts] = {}
     for split in get_args(Split):
-        limits = (max_length, max_words) if split == "train" else (None, None)
-        counts[split] = Counts(**write_split(folder / f"{split}.arrow", corpus.pairs(split), tokenizers, *limits))
+        limited = limits if split == "train" else UNLIMITED
+        with _counted(f"{split}: tokenised", note) as advance:
+            counted = write_split(folder / f"{split}.arrow", corpus.pairs(split), tokenizers, limited, advance=advance)
+        counts[split] = Counts(**counted)
         if not counts[split].kept:
-            raise _nothing_left(split, counts[split], max_length, max_words)
+            raise _nothing_left(split, counts[split], limited)
     text = json.dumps({split: counted._asdict() for split, counted in counts.items()}, indent=2)
     (folder / "counts.json").write_text(text + "\n", "utf-8")
 
 
+@contextmanager
+def _counted(what: str, note: Callable[[str], None]) -> Iterator[Callable[[int], None]]:
+    """Shows how many pairs are done, in a terminal at once and by ``note`` once every million."""
+    done = 0
+    with progress(what, "pairs") as show:
+
+        def advance(pairs: int) -> None:
+            nonlocal done
+            before = done // EVERY
+            done += pairs
+            show(pairs)
+            if done // EVERY > before:
+                note(f"{what} {done:,} pairs")
+
+        yield advance
+
+
 def _train(corpus: Corpus, settings: TokenizerSettings) -> Tokenizers:
+    pairs = thinned(_usable(corpus), settings.most_pairs)
+
     def learn(*sides: Literal["source", "target"]) -> Tokenizer:
-        lines = (getattr(pair, side) for pair in _usable(corpus) for side in sides)
+        lines = (getattr(pair, side) for pair in pairs for side in sides)
         try:
             return Tokenizer.train(lines, settings.vocabulary_size, settings.kind, settings.normalization)
         except ConfigError as error:
@@ -241,16 +273,14 @@ def _usable(corpus: Corpus) -> Iterator[Pair]:
         )
 
 
-def _nothing_left(
-    split: Split, counts: Counts, max_length: int | None = None, max_words: int | None = None
-) -> CorpusError:
+def _nothing_left(split: Split, counts: Counts, limits: Limits = UNLIMITED) -> CorpusError:
     read = sum(counts)
     if not read:
         return CorpusError(f"the {split} split holds no pairs: check the corpus, or give it other data")
     found, cure = [f"{counts.empty} empty on a side"], []
     for count, limit, unit in (
-        (counts.too_long, f"max_length={max_length}", "tokens"),
-        (counts.too_many_words, f"max_words={max_words}", "words"),
+        (counts.too_long, f"max_length={limits.length}", "tokens"),
+        (counts.too_many_words, f"max_words={limits.words}", "words"),
     ):
         if count:
             found.append(f"{count} longer than {limit} {unit}")
