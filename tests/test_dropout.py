@@ -54,5 +54,5 @@ def test_keeps_the_type(dtype):
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])
 def test_a_rate_out_of_range_is_refused(rate):
-    with pytest.raises(ConfigError, match=f"found {rate}"):
+    with pytest.raises(ConfigError, match=f"dropout={rate} is not possible"):
         Dropout(rate)

@@ -7,6 +7,7 @@ import torch
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
 from seq2seq.decoding.beam import Beam
 from seq2seq.errors import CheckpointError, ConfigError, CorpusError
+from seq2seq.models.recipe import build
 from seq2seq.training.checkpoint import pack
 from seq2seq.translator import Translator
 from seq2seq.types import EOS, PAD, UNK, Bound, State
@@ -94,6 +95,16 @@ def test_a_word_that_is_too_long_is_cut_where_one_more_character_would_be_too_ma
     for number in within:
         assert len(short.tokenizers.source.encode([parts[number] + parts[number + 1][0]])[0]) > 12
     assert short.n_best([line])[0][0].alignment == ()
+
+
+def test_a_line_is_no_longer_than_the_attention_reaches(tokenizers):
+    sizes = tokenizers.sizes()
+    recipe = tiny_recipe("location")
+    recipe["decoder"]["attention"]["max_positions"] = 9
+    translator = Translator([build(recipe, **sizes).eval()], tokenizers, longest=12)
+    assert translator.longest == 8
+    assert len(translator.translate(["ant bee cat dog eel fox gnu hen ant bee cat dog"])) == 1
+    assert Translator([build(tiny_recipe(), **sizes).eval()], tokenizers, longest=12).longest == 12
 
 
 def test_a_character_that_is_too_long_is_refused(translator):

@@ -19,14 +19,15 @@ class Dropout(nn.Module):
 
     Args:
         rate: probability of a zero, in [0, 1); rounded to a multiple of 1/256.
+        name: what a user calls the rate.
 
     Raises:
         ConfigError: the rate is out of range.
     """
 
-    def __init__(self, rate: float):
+    def __init__(self, rate: float, name: str = "dropout"):
         super().__init__()
-        check_rate(rate)
+        check_rate(rate, name)
         self.dropped = min(round(rate * STEPS), STEPS - 1)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -43,11 +44,11 @@ class Dropout(nn.Module):
         return f"rate={self.dropped / STEPS:.4g}"
 
 
-def check_rate(rate: float) -> None:
+def check_rate(rate: float, name: str = "dropout") -> None:
     """Refuses what is no probability of a zero.
 
     Raises:
         ConfigError: the rate is below 0, or 1 or more.
     """
     if not 0 <= rate < 1:
-        raise ConfigError(f"a dropout must be at least 0 and below 1, found {rate}")
+        raise ConfigError(f"{name}={rate} is not possible: give 0 or more, less than 1")

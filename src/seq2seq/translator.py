@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
+from seq2seq.attention.base import reach
 from seq2seq.data.clauses import split_line
 from seq2seq.data.tokenizer import EOS_LABEL, Tokenizer, Tokenizers
 from seq2seq.decoding.beam import Beam
@@ -52,8 +53,8 @@ class Translator(Shareable):
         tokenizers: the one pair of all of them.
         search: how to decode.
         batch_tokens: source tokens a batch, padding included.
-        longest: tokens of a line at most; longer ones are split where punctuation allows, or else at spaces,
-            or else within a word.
+        longest: tokens of a line at most, less where an attention knows fewer positions; longer ones are split where
+            punctuation allows, or else at spaces, or else within a word.
         replace_unknown: writes the source word that was looked at most in place of an unknown token.
         device: where the models are.
     """
@@ -75,7 +76,9 @@ class Translator(Shareable):
         self.tokenizers = tokenizers
         self.search = search or Beam()
         self.batch_tokens = batch_tokens
-        self.longest = longest
+        known = [reach(model) for model in self.models if isinstance(model, torch.nn.Module)]
+        # ``EOS`` has a position, too.
+        self.longest = min([longest, *(limit - 1 for limit in known if limit is not None)])
         self.replace_unknown = replace_unknown
         self.device = device
 

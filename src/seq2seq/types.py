@@ -12,6 +12,8 @@
 ``W``     width of one layer's state (``D``; twice that for an LSTM)
 ``V``     vocabulary
 ``N``     real target tokens of a batch, padding left out
+``H``     heads of an attention, each of size ``a = A / H``
+``K``     any number of rows: chosen ones, keys of a memory, beams
 ========  =========================================================
 
 Masks are named by what True means: ``is_token`` is True on real tokens and False on padding.

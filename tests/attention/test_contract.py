@@ -1,12 +1,13 @@
 """What every attention of ``conf/attention`` has to keep, found by globbing, so that a new one is held to it at once."""
 
+import functools
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
 
-from seq2seq.attention.base import build_attention, masked_softmax
+from seq2seq.attention.base import Attention, build_attention, masked_softmax
 from seq2seq.attention.multihead import MultiHeadAttention
 from seq2seq.attention.none import NoAttention
 from seq2seq.attention.uniform import UniformAttention
@@ -133,8 +134,11 @@ def test_one_token_gets_all_the_weight(attention, queries, memory):
     torch.testing.assert_close(context[2], value.expand(T, C))
 
 
-def test_dropout_acts_in_training_only(memory, queries):
-    recipe = {"_target_": "seq2seq.attention.scaled.ScaledDotProductAttention", "_partial_": True, "dropout": 0.5}
+@pytest.mark.parametrize(
+    "config", [path for path in CONFIGS if "dropout:" in path.read_text()], ids=lambda path: path.stem
+)
+def test_dropout_acts_in_training_only(config, memory, queries):
+    recipe = yaml.safe_load(config.read_text()) | {"dropout": 0.5}
     attention = build_attention(build(recipe), query_size=D, memory_size=C).to(queries.dtype)
     torch.manual_seed(4)
     trained = attention(queries, attention.bind(memory))
@@ -150,7 +154,7 @@ def test_masked_softmax_by_hand():
 
 
 def test_dropout_out_of_range_is_refused():
-    with pytest.raises(ConfigError, match=r"dropout must be .* found 1\.5"):
+    with pytest.raises(ConfigError, match=r"attention\.dropout=1\.5 is not possible"):
         UniformAttention(query_size=2, memory_size=2, dropout=1.5)
 
 
@@ -158,3 +162,29 @@ def test_a_class_that_is_no_attention_is_refused():
     builder = build({"_target_": "torch.nn.Bilinear", "_partial_": True, "in1_features": 1, "in2_features": 1})
     with pytest.raises(ConfigError, match="Attention"):
         build_attention(lambda query_size, memory_size: builder(out_features=1), query_size=1, memory_size=1)
+
+
+class Summed(Attention):
+    def score(self, queries, keys):
+        return queries.sum(-1)
+
+
+class Silent(Attention):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (Summed, r"encoder\.attention\._target_ .*Summed: score must return one number .* returned \[1, 2\]"),
+        (Silent, r"encoder\.attention\._target_ .*Silent does not say how it scores"),
+    ],
+)
+def test_scores_of_another_shape_are_refused(kind, words):
+    with pytest.raises(ConfigError, match=words):
+        build_attention(kind, D, C, "encoder.attention")
+
+
+def test_sizes_that_others_tell_cannot_be_set():
+    with pytest.raises(ConfigError, match=r"attention\.query_size is told by another part"):
+        build_attention(functools.partial(UniformAttention, query_size=3), D, C)

@@ -25,6 +25,8 @@ FILES = {
     "t.en": b"five\n",
     "t.de": b"sechs\n",
     "same.en": b"one\ntwo\nthree\n",
+    "conf/attention/broken.yaml": b"a: [1\nb: }",
+    "conf/attention/idle.yaml": b"_partial_: true\nscale: 1\n",
 }
 HELD_OUT = ("data=text", "data.valid=[v.en,v.de]", "data.test=[t.en,t.de]")
 CASES = {
@@ -69,6 +71,37 @@ CASES = {
     ),
     "an attention that does not wait": (["attention._partial_=false"], ["query_size", "_partial_: true"]),
     "a class that takes no sizes": (["attention._target_=torch.nn.Softmax"], ["attention", "Softmax"]),
+    "an encoder that is none": (["encoder._target_=torch.nn.GRU"], ["encoder cannot be built", "'cell'"]),
+    "an encoder's attention with a setting of another": (
+        ["encoder=self_attention", "+encoder.attention.typo=3"],
+        ["encoder.attention.typo is not known to MultiHeadAttention"],
+    ),
+    "an encoder's attention of no size": (
+        ["encoder=self_attention", "encoder.attention.attention_size=0"],
+        ["encoder.attention.attention_size must be at least 1"],
+    ),
+    "too few positions of an encoder's attention": (
+        ["encoder=self_attention", "attention@encoder.attention=location", "encoder.attention.max_positions=2"],
+        ["max_positions=2", "set encoder.attention.max_positions="],
+    ),
+    "a size that another part tells": (["+attention.query_size=3"], ["attention.query_size", "cannot be set"]),
+    "a scale that is no number": (["attention.scale=nan"], ["attention.scale must be a number above 0", "nan"]),
+    "no attention's name": (["attention=null"], ["the settings do not fit together", "attention=NAME"]),
+    "a list of attentions": (["attention=[scaled]"], ["attention takes one name"]),
+    "an attention that drops everything": (["attention.dropout=1.0"], ["attention.dropout=1.0 is not possible"]),
+    "words that are all dropped": (["word_dropout=1.0"], ["word_dropout=1.0 is not possible"]),
+    "no embedding": (["embedding_size=0"], ["embedding_size must be at least 1, found 0"]),
+    "no layer of a decoder": (["model=luong", "decoder_layers=0"], ["decoder_layers must be at least 1, found 0"]),
+    "no state": (["model.decoder.hidden_size=0"], ["model.decoder cannot be built", "hidden_size"]),
+    "an encoder of one direction without a state": (
+        ["encoder=rnn_forward", "hidden_size=0"],
+        ["hidden_size must be at least 1, found 0"],
+    ),
+    "a config that is no YAML": (["attention=broken", "--config-dir=conf"], ["no YAML", "broken.yaml", "line 2"]),
+    "a config without a target": (
+        ["attention=idle", "--config-dir=conf"],
+        ["attention needs a _target_, the import path of its class", "'scale': 1"],
+    ),
     "residuals without a second layer": (["residual=true"], ["residual=true", "encoder_layers=2"]),
     "too few positions": (
         ["attention=location", "attention.max_positions=2"],
@@ -140,6 +173,7 @@ CASES = {
 @pytest.fixture
 def files():
     for name, content in FILES.items():
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).write_bytes(content)
 
 

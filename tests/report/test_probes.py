@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from seq2seq.report.alignments import alignment_grid, error_rate, sentences
+from seq2seq.report.alignments import alignment_grid, error_rate, looks, sentences
 from seq2seq.report.gradients import ratio, reach
 from seq2seq.report.positions import accuracy, recall, shares_grid
 from seq2seq.report.progress import curves
-from seq2seq.report.runs import find_runs, read_run
+from seq2seq.report.runs import Weights, find_runs, read_run
 from seq2seq.report.systems import group
 from tests.report.conftest import write_run
 
@@ -118,6 +118,12 @@ def test_weights_to_look_at(systems):
     assert look["weights"][0][:2] == [900, 14]
     assert views["scaled"]["source"][-1] == "</s>"
     assert views["scaled"]["seed"] == 1
+
+
+def test_layers_that_look_at_nothing_are_not_shown():
+    zeros, some = np.zeros((2, 3, 3), np.float16), np.full((1, 3, 3), 1 / 3, np.float16)
+    weights = Weights(np.zeros((1, 3)), ("a", "b", "</s>"), ("x",), encoder=(zeros, some))
+    assert [look["name"] for look in looks(weights)] == ["encoder, layer 2"]
 
 
 def test_curves_go_along_what_every_run_logged(systems):

@@ -3,7 +3,7 @@
 Source: Bahdanau et al. 2014, "Neural Machine Translation by Jointly Learning to Align and Translate",
 arXiv:1409.0473, appendix A.1.2.
 Cost: B*T*S*A multiplications and divisions, against one matrix product for the multiplicative kinds; computed twice in
-training, so that no more than one target position of them is held in memory.
+training, so that no more than one target position of them is held in memory. It has a gradient, and no second one.
 """
 
 from collections.abc import Iterator

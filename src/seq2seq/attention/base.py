@@ -5,7 +5,7 @@ The masked softmax and the weighted sum are written once, here. Nothing is cache
 several batches at once, and training (all queries) runs the same code as decoding (one query).
 """
 
-import inspect
+import re
 
 import torch
 from jaxtyping import Bool, Float
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
+from seq2seq.parts import complete
 from seq2seq.types import Attended, Bound, Builder, Memory
 
 
@@ -34,7 +35,7 @@ class Attention(nn.Module):
         super().__init__()
         self.query_size = query_size
         self.memory_size = memory_size
-        self.dropout = Dropout(dropout)
+        self.dropout = Dropout(dropout, "attention.dropout")
 
     def bind(self, memory: Memory) -> Bound:
         """Everything that depends on the memory alone, computed once per batch."""
@@ -46,7 +47,7 @@ class Attention(nn.Module):
 
     def score(self, queries: Float[Tensor, "B T D"], keys: Float[Tensor, "B S A"]) -> Float[Tensor, "B T S"]:
         """How well each query matches each key; any real number."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it scores")
+        raise NotImplementedError
 
     def forward(self, queries: Float[Tensor, "B T D"], bound: Bound) -> Attended:
         """The weighted mean of the values, and the weights before dropout."""
@@ -84,21 +85,56 @@ def too_long(max_positions: int, length: int) -> str:
     )
 
 
-def build_attention(builder: Builder, query_size: int, memory_size: int) -> Attention:
+def reach(model: nn.Module) -> int | None:
+    """Source tokens, ``EOS`` included, that every attention in a model can tell apart; None for any number."""
+    limits = [part.max_positions for part in model.modules() if isinstance(part, Attention)]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def placed(key: str, message: str) -> str:
+    """What an attention says of its settings, with the place where a user finds them.
+
+    Args:
+        key: ``attention``, or ``encoder.attention``.
+        message: in which they are called ``attention.scale`` and so on.
+    """
+    return re.sub(r"(?<![\w.])attention\.", f"{key}.", message)
+
+
+def build_attention(builder: Builder, query_size: int, memory_size: int, key: str = "attention") -> Attention:
     """Gives an attention the two sizes it waits for.
 
+    Args:
+        builder: the attention, waiting.
+        query_size: ``D``.
+        memory_size: ``C``.
+        key: what a user calls it.
+
     Raises:
-        ConfigError: it does not take them, or what was built is no ``Attention``.
+        ConfigError: it does not take them, what was built is no ``Attention``, or its scores have another shape than needed.
     """
-    sizes = {"query_size": query_size, "memory_size": memory_size}
     try:
-        inspect.signature(builder).bind(**sizes)
-    except TypeError as error:
-        raise ConfigError(
-            f"attention._target_ must take query_size and memory_size and no more than its yaml gives: {error}"
-        ) from error
-    attention = builder(**sizes)
+        attention = complete(builder, key, query_size=query_size, memory_size=memory_size)
+    except ConfigError as error:
+        raise ConfigError(placed(key, str(error))) from error
+    name = f"{type(attention).__module__}.{type(attention).__qualname__}"
     if not isinstance(attention, Attention):
-        found = f"{type(attention).__module__}.{type(attention).__qualname__}"
-        raise ConfigError(f"attention._target_ must name a subclass of seq2seq.attention.base.Attention, found {found}")
+        raise ConfigError(f"{key}._target_ must name a subclass of seq2seq.attention.base.Attention, found {name}")
+    if type(attention).forward is Attention.forward:
+        _check_scores(attention, f"{key}._target_ {name}")
     return attention
+
+
+@torch.no_grad()
+def _check_scores(attention: Attention, name: str) -> None:
+    """Two queries and one key have a score each, whatever the formula."""
+    keys = attention.project_keys(torch.zeros(1, 1, attention.memory_size))
+    try:
+        found = tuple(attention.score(torch.zeros(1, 2, attention.query_size), keys).shape)
+    except NotImplementedError as error:
+        raise ConfigError(f"{name} does not say how it scores: write its score(queries, keys)") from error
+    if found != (1, 2, 1):
+        raise ConfigError(
+            f"{name}: score must return one number a query and key, [B, T, S]; of 1 sentence, 2 queries and 1 key it "
+            f"returned {list(found)}"
+        )

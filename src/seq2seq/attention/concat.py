@@ -1,6 +1,6 @@
 """Concat attention: ``score(q, k) = v . tanh(W [q; k])``.
 
-Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, equation 8, "concat".
+Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, "concat".
 The one matrix ``W`` acts on query and key side by side, which is a product with each of its halves: the same function as
 additive attention with ``W = [W_q, U]``, so the two differ in how a paper writes them and in the scale of their first
 weights, and in nothing that can be learned.

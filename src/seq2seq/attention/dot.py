@@ -1,7 +1,7 @@
 """Dot-product attention: ``score(q, k) = q . k``.
 
 Source: Luong et al. 2015, "Effective Approaches to Attention-based Neural Machine Translation", arXiv:1508.04025,
-section 3.1, equation 8, "dot".
+section 3.1, "dot".
 Differs: where a memory state is not as wide as a query, the states are projected to the query's size; Luong et al. have
 equal sizes, and so has the default configuration.
 Cost: one matrix product of B*T*S*D; no parameter where the sizes are equal. The scores' variance grows with ``D``.

@@ -1,6 +1,6 @@
 """General, or bilinear, attention: ``score(q, k) = q W k``.
 
-Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, equation 8, "general".
+Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, "general".
 Cost: one matrix product of B*S*C*D a batch and one of B*T*S*D; D*C parameters. As with ``dot``, the scores' variance grows
 with ``D``.
 """

@@ -1,6 +1,6 @@
 """Location-based attention: the query alone says which positions to read, ``score_s(q) = (W q)_s``.
 
-Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, equation 9, "location". With ``content: true`` the map also sees
+Source: Luong et al. 2015, arXiv:1508.04025, section 3.1, "location". With ``content: true`` the map also sees
 the memory, ``score_s(q, k_s) = (W [q; k_s])_s``: a linear map of query and key to a fixed number of positions, as the
 attention that PyTorch's translation tutorial made popular has it for query and input.
 Differs: positions beyond the sentence are masked before the softmax, so that no weight is lost to them.

@@ -1,8 +1,8 @@
 """Multi-head attention: several scaled dot-product attentions side by side, each in a subspace of its own.
 
 Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.2, with projections of queries, keys and values and of the
-joined outputs.
-Differs: no biases. The output has the size of a memory state, as every context has.
+joined outputs, none with a bias.
+Differs: the output has the size of a memory state, as every context has.
 Cost: as scaled dot-product attention's, and two more projections.
 """
 
@@ -38,7 +38,7 @@ class MultiHeadAttention(Attention):
         if heads < 1 or attention_size % heads:
             raise ConfigError(
                 f"heads={heads} of a multi-head attention must divide the size they share, found {attention_size}: change "
-                "attention.heads (of an encoder, encoder.attention.heads), attention_size or hidden_size"
+                "attention.heads, attention.attention_size or hidden_size"
             )
         self.heads = heads
         self.scale = (attention_size // heads) ** -0.5

@@ -7,6 +7,8 @@ never means a learned factor.
 Cost: one matrix product of B*T*S*A.
 """
 
+import math
+
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -22,7 +24,7 @@ class ScaledDotProductAttention(Attention):
         scale: what the products are multiplied with; ``1 / sqrt(A)`` if not given, 1 for the plain product of projections.
 
     Raises:
-        ConfigError: a size or the scale is not positive.
+        ConfigError: a size or the scale is not positive, or the scale not finite.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class ScaledDotProductAttention(Attention):
     ):
         super().__init__(query_size, memory_size, dropout)
         attention_size = compared_size(attention_size, query_size)
-        if scale is not None and scale <= 0:
-            raise ConfigError(f"attention.scale must be above 0, or null for 1/sqrt(attention_size), found {scale}")
+        if scale is not None and not 0 < scale < math.inf:
+            raise ConfigError(
+                f"attention.scale must be a number above 0, or null for 1/sqrt(attention_size), found {scale}"
+            )
         self.scale = attention_size**-0.5 if scale is None else scale
         self.query = nn.Linear(query_size, attention_size, bias=False)
         self.key = nn.Linear(memory_size, attention_size, bias=False)

@@ -39,10 +39,13 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
             register_resolvers()
             cells = Cells(task)
             failures: list[Exception] = []
+            begun = False
 
             # What passes through Hydra, it announces with a line of its own.
             @functools.wraps(task)
             def kept(config: DictConfig) -> float:
+                nonlocal begun
+                begun = True
                 try:
                     return cells(config)
                 except Exception as error:
@@ -62,7 +65,7 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(1)
             except (Exception, KeyboardInterrupt) as error:
-                message = user_message(error)
+                message = user_message(error, composing=not begun)
                 if traceback_wanted or message is None:
                     traceback.print_exc()
                 else:
@@ -137,4 +140,7 @@ def fused(precision: str) -> bool:
 
 def name_of(group: str) -> str:
     """The name of the config chosen for a group, such as ``scaled`` for ``attention``."""
-    return str(HydraConfig.get().runtime.choices[group])
+    choice = HydraConfig.get().runtime.choices.get(group)
+    if not isinstance(choice, str):
+        raise ConfigError(f"{group} takes one name, as in {group}=NAME: `python train.py --help` lists them")
+    return choice

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import yaml
 from hydra.errors import HydraException, InstantiationException
 from omegaconf.errors import OmegaConfBaseException
 
@@ -11,8 +12,13 @@ PLUGINS = {"hydra/sweeper/optuna": "optuna"}
 """Config files that come with an extra, by the extra's name."""
 
 
-def user_message(error: BaseException) -> str | None:
-    """What to tell the user, or None if it is a fault of the program, which deserves its traceback."""
+def user_message(error: BaseException, composing: bool = False) -> str | None:
+    """What to tell the user, or None if it is a fault of the program, which deserves its traceback.
+
+    Args:
+        error: what was raised.
+        composing: while Hydra put the settings together, from nothing but what the user wrote.
+    """
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     chain = list(_causes(error))
@@ -31,6 +37,10 @@ def user_message(error: BaseException) -> str | None:
         missing = [extra for file, extra in PLUGINS.items() if f"Could not find '{file}'" in message]
         cures = [f"needs an extra: pip install -c constraints.txt -e '.[{extra}]'" for extra in missing]
         return "\n".join([*cures, message])
+    if composing and isinstance(error, yaml.YAMLError):
+        return f"a config file is no YAML: {error}"
+    if composing and isinstance(error, ValueError):
+        return f"the settings do not fit together: {error}; a shelf takes one name, as in attention=NAME"
     return None
 
 

@@ -18,7 +18,7 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.attention.base import Attention, too_long
+from seq2seq.attention.base import placed, reach, too_long
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
 from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
@@ -168,9 +168,10 @@ def _check_processes(trainer: Trainer) -> None:
 def _check_reach(model: torch.nn.Module, data: TranslationData) -> None:
     """An attention that knows so many positions has to know all of the data, before anything is trained."""
     longest = max(int(data.store.split(split).lengths[:, 0].max(initial=0)) for split in get_args(Split))
-    for part in model.modules():
-        if isinstance(part, Attention) and part.max_positions is not None and part.max_positions < longest:
-            raise ConfigError(too_long(part.max_positions, longest))
+    for key, part in (("encoder.attention", model.encoder), ("attention", model.decoder)):
+        known = reach(part)
+        if known is not None and known < longest:
+            raise ConfigError(placed(key, too_long(known, longest)))
 
 
 def _check_residual(wanted: bool, model: torch.nn.Module) -> None:

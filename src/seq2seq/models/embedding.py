@@ -29,7 +29,7 @@ class TokenEmbedding(nn.Module):
         nn.init.normal_(self.table.weight, std=1 / self.scale)
         nn.init.zeros_(self.table.weight[PAD].detach())
         self.dropout = Dropout(dropout)
-        self.word_dropout = Dropout(word_dropout)
+        self.word_dropout = Dropout(word_dropout, "word_dropout")
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T E"]:
         embedded = self.dropout(self.scale * self.table(tokens))

@@ -44,7 +44,8 @@ class RecurrentEncoder(nn.Module):
         super().__init__()
         directions = 2 if bidirectional else 1
         if hidden_size < directions or hidden_size % directions:
-            raise ConfigError(f"hidden_size is shared by two directions and must be even, found {hidden_size}")
+            needed = "is shared by two directions and must be even" if bidirectional else "must be at least 1"
+            raise ConfigError(f"hidden_size {needed}, found {hidden_size}")
         if layers < 1:
             raise ConfigError(f"encoder_layers must be at least 1, found {layers}")
         self.memory_size = hidden_size

@@ -17,8 +17,8 @@ from seq2seq.errors import ConfigError
 
 TRUSTED = ("seq2seq.", "torch.nn.")
 """What a recipe from a checkpoint may name: import paths that begin so."""
-KEYS = {"decoder": "model.decoder"}
-"""Parts that have no shelf of their own, under the name that a user types."""
+PLACES = {("model", "encoder"): "encoder", ("model.decoder", "attention"): "attention"}
+"""Parts that have a shelf of their own: where they stand in the nest, and the name that a user types."""
 PLAIN = {int: "a whole number", float: "a number", bool: "true or false", str: "a word", type(None): "null"}
 
 
@@ -46,8 +46,7 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
     for name, value in recipe.items():
         if name not in ("_target_", "_partial_"):
             nested = isinstance(value, Mapping) and "_target_" in value
-            # The name that a user types is the shelf's own, which may sit anywhere in the nest.
-            arguments[name] = build(value, trusted, KEYS.get(name, name)) if nested else value
+            arguments[name] = build(value, trusted, _place(key, name)) if nested else value
     _check_names(target, arguments, sizes, key)
     _check_types(target, arguments, key)
     waiting = functools.partial(target, **arguments)
@@ -64,6 +63,10 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
     except ValueError as error:
         # torch says so of a dropout above 1 and the like.
         raise ConfigError(f"{key} cannot be built: {error}") from error
+
+
+def _place(key: str, name: str) -> str:
+    return PLACES.get((key, name), f"{key}.{name}")
 
 
 def _locate(path: str, trusted: Sequence[str] | None, key: str) -> Any:
@@ -116,6 +119,10 @@ def _check_types(target: Any, arguments: Mapping[str, object], key: str) -> None
         hint = hints.get(name)
         allowed = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
         if typing.get_origin(hint) is Callable and not callable(value):
+            if isinstance(value, Mapping):
+                raise ConfigError(
+                    f"{_place(key, name)} needs a _target_, the import path of its class; found {value!r}"
+                )
             raise ConfigError(
                 f"{key}.{name} must be a part with a _target_, found {value!r}; to choose one by its name, write "
                 f"{name}=NAME, or {name}@PLACE=NAME as in attention@encoder.attention=additive"

@@ -45,7 +45,7 @@ class Recurrent(nn.Module):
         if cell not in CELLS:
             raise ConfigError(f"cell must be one of {', '.join(sorted(CELLS))}, found {cell!r}")
         if layers < 1:
-            raise ConfigError(f"a recurrent stack needs at least 1 layer, found {layers}")
+            raise ConfigError(f"decoder_layers must be at least 1, found {layers}")
         self.hidden_size = hidden_size
         self.layers = layers
         self.state_size = (2 if cell == "lstm" else 1) * hidden_size

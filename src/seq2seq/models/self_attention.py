@@ -16,6 +16,7 @@ from seq2seq.attention.base import build_attention
 from seq2seq.dropout import Dropout
 from seq2seq.errors import ConfigError
 from seq2seq.models.encoder import last_of
+from seq2seq.parts import complete
 from seq2seq.types import Builder, Memory
 
 LONGEST_WAVE = 10000.0
@@ -35,7 +36,7 @@ class SelfAttentionLayer(nn.Module):
         super().__init__()
         if feed_forward < 1:
             raise ConfigError(f"encoder.feed_forward must be at least 1, found {feed_forward}")
-        self.attention = build_attention(attention, size, size)
+        self.attention = build_attention(attention, size, size, "encoder.attention")
         self.feed_forward = nn.Sequential(
             nn.Linear(size, feed_forward * size), nn.ReLU(), nn.Linear(feed_forward * size, size)
         )
@@ -148,7 +149,7 @@ class SelfAttendedEncoder(EncoderToEos):
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.recurrent = recurrent(input_size=input_size)
+        self.recurrent = complete(recurrent, "encoder.recurrent", input_size=input_size)
         self.memory_size = self.recurrent.memory_size
         self.stack = SelfAttentionStack(self.memory_size, attention, layers, feed_forward, dropout)
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from seq2seq.errors import ConfigError
 from seq2seq.models.decoder import Decoder
 from seq2seq.models.embedding import TokenEmbedding
+from seq2seq.parts import complete
 from seq2seq.types import PAD, Builder, Decoded, Memory, State
 
 
@@ -25,7 +26,7 @@ class Seq2Seq(nn.Module):
         word_dropout: on whole words of source and target.
 
     Raises:
-        ConfigError: everything is to be tied, but the two sides have a vocabulary each.
+        ConfigError: a size does not fit, or everything is to be tied and the two sides have a vocabulary each.
     """
 
     def __init__(
@@ -47,15 +48,21 @@ class Seq2Seq(nn.Module):
             raise ConfigError(
                 "tying=all needs one vocabulary for both languages: set tokenizer.joint=true or tying=target"
             )
+        if embedding_size < 1:
+            raise ConfigError(f"embedding_size must be at least 1, found {embedding_size}")
         self.target_embedding = TokenEmbedding(target_vocabulary, embedding_size, dropout, word_dropout)
         self.source_embedding = (
             self.target_embedding
             if tying == "all"
             else TokenEmbedding(source_vocabulary, embedding_size, dropout, word_dropout)
         )
-        self.encoder = encoder(input_size=embedding_size)
-        self.decoder: Decoder = decoder(
-            embedding=self.target_embedding, embedding_size=embedding_size, memory_size=self.encoder.memory_size
+        self.encoder = complete(encoder, "encoder", input_size=embedding_size)
+        self.decoder: Decoder = complete(
+            decoder,
+            "model.decoder",
+            embedding=self.target_embedding,
+            embedding_size=embedding_size,
+            memory_size=self.encoder.memory_size,
         )
         self.output = nn.Linear(embedding_size, target_vocabulary)
         nn.init.zeros_(self.output.bias)

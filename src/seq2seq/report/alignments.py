@@ -70,16 +70,17 @@ def looks(weights: Weights) -> list[dict[str, Any]]:
     """Everything that can be shown of a sentence: ``name``, ``weights`` and whether the rows are ``source`` tokens.
 
     The decoder's weights come first, then its heads, then the encoder's layers and their heads; a mean only where there is
-    more than one head.
+    more than one head. An attention that looks at no single token has nothing but zeros, which are left out.
     """
     found = []
-    # An attention that looks at no single token has nothing but zeros to show.
     if weights.weights.any():
         several = weights.heads is not None and len(weights.heads) > 1
         found.append(_look("decoder, mean of its heads" if several else "decoder", weights.weights))
         if several:
             found += [_look(f"decoder, head {at}", each) for at, each in enumerate(weights.heads, start=1)]
     for layer, heads in enumerate(weights.encoder, start=1):
+        if not heads.any():
+            continue
         name = f"encoder, layer {layer}"
         several = len(heads) > 1
         found.append(_look(f"{name}, mean of its heads" if several else name, heads.mean(axis=0), itself=True))

@@ -27,6 +27,9 @@ def draw_heatmaps(run_folder: Path, most: int = 8) -> list[Path]:
     with np.load(run_folder / "attention.npz", allow_pickle=False) as arrays:
         by_length = sorted(arrays["ids"].tolist(), key=lambda sentence: (len(arrays[f"source_{sentence}"]), sentence))
         for sentence in (by_length[place] for place in evenly(len(by_length), most)):
+            # An attention that looks at no single token has nothing but zeros to show.
+            if not arrays[f"weights_{sentence}"].any():
+                continue
             figure = heatmap(arrays[f"weights_{sentence}"], arrays[f"source_{sentence}"], arrays[f"target_{sentence}"])
             path = folder / f"{sentence}.png"
             figure.savefig(path, dpi=120)
