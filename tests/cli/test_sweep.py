@@ -18,7 +18,7 @@ def test_a_failing_cell_is_reported_and_the_others_go_on(command):
     outcome = command(*SMALL, "-m", "hidden_size=33,32", "run_dir=sweep")
     assert outcome.code == 1
     (failed,), (finished,) = (list(Path("sweep").glob(f"*/{name}")) for name in ("error.txt", "scores.json"))
-    assert f"1 of 2 cells failed: {failed.parent.name}" in outcome.error
+    assert f"error: cells that failed: {failed.parent.name}\n" in outcome.error
     assert failed.read_text().splitlines()[-1].endswith("must be even, found 33")
     assert "hidden_size: 32" in (finished.parent / "config.yaml").read_text()
     report = Path("sweep/report/tables/results.md").read_text()
@@ -72,7 +72,7 @@ def test_a_finished_cell_with_other_settings_is_not_taken_for_this_one(command):
     outcome = command(*SMALL, "-m", "attention=none,scaled", "run_dir=sweep")
     assert outcome.code == 1
     assert "holds a finished run with learning_rate=0.001, here it is 0.004" in outcome.error
-    assert "1 of 2 cells failed" in outcome.error
+    assert "error: cells that failed: " in outcome.error
 
 
 def test_cells_that_would_share_a_folder_are_refused(command):

@@ -4,9 +4,10 @@ import functools
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -14,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli import settings
 from seq2seq.cli.messages import user_message
-from seq2seq.cli.sweep import Cells, cell_name
+from seq2seq.cli.sweep import Cells, SweepReport, cell_name
 from seq2seq.errors import ConfigError
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
@@ -37,43 +38,30 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
 
         def main() -> None:
             register_resolvers()
-            cells = Cells(task)
-            failures: list[Exception] = []
-            begun = False
-
-            # What passes through Hydra, it announces with a line of its own.
-            @functools.wraps(task)
-            def kept(config: DictConfig) -> float:
-                nonlocal begun
-                begun = True
-                try:
-                    return cells(config)
-                except Exception as error:
-                    failures.append(error)
-                    return float("nan")
-
+            kept = _Kept(task)
             command = hydra_main(kept)
             traceback_wanted = os.environ.get(FULL_ERROR) == "1"
             # Without it Hydra prints exceptions and exits by itself; here they have to come through.
             os.environ[FULL_ERROR] = "1"
             try:
                 command()
-                if failures:
-                    raise failures[0]
+                if kept.failures:
+                    raise kept.failures[0]
             except BrokenPipeError:
                 # Whoever read the output has seen enough, as `--help | head` does.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 sys.exit(1)
             except (Exception, KeyboardInterrupt) as error:
-                message = user_message(error, composing=not begun)
+                message = user_message(error, composing=not kept.begun)
                 if traceback_wanted or message is None:
                     traceback.print_exc()
                 else:
                     print(f"error: {message}", file=sys.stderr)
                 sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
-            if cells.failed:
-                failed = ", ".join(folder.name for folder in cells.failed)
-                print(f"error: {len(cells.failed)} of {cells.count} cells failed: {failed}", file=sys.stderr)
+            # Cells that ran in processes of their own have left no more than their folders.
+            failed = sorted({folder.name for folder in (*kept.cells.failed, *SweepReport.failed)})
+            if failed:
+                print(f"error: cells that failed: {', '.join(failed)}", file=sys.stderr)
                 sys.exit(1)
 
         return main
@@ -81,13 +69,57 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
     return decorate
 
 
-def register_resolvers() -> None:
-    """Makes known what the config files write as ``${run_folder:...}`` and the like, anew for every command."""
-    # Hydra and every cell of a sweep ask for the run folder again and again; all have to hear of the same one.
-    once = functools.cache(last_run_or_new)
-    OmegaConf.register_new_resolver(last_run_or_new.__name__, once, replace=True)
+class _Kept:
+    """A task as Hydra calls it, here or, after a journey, in a process of a launcher: what it raises is kept.
+
+    What passes through Hydra, Hydra announces with a line of its own.
+    """
+
+    def __init__(self, task: Callable[[DictConfig], float]):
+        functools.update_wrapper(self, task)
+        self.__code__ = task.__code__  # where Hydra looks for the script
+        self.cells = Cells(task)
+        self.failures: list[Exception] = []
+        self.begun = False
+
+    def __call__(self, config: DictConfig) -> float:
+        self.begun = True
+        try:
+            return self.cells(config)
+        except Exception as error:
+            self.failures.append(error)
+            return float("nan")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"task": self.cells.task, "folders": dict(_folders)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["task"])
+        register_resolvers(state["folders"])
+
+
+_folders: dict[str | None, str] = {}
+"""The run folder that was chosen for each value of ``resume``."""
+
+
+def register_resolvers(folders: Mapping[str | None, str] | None = None) -> None:
+    """Makes known what the config files write as ``${run_folder:...}`` and the like, anew for every command.
+
+    Args:
+        folders: the run folders that another process of the same command has chosen.
+    """
+    _folders.clear()
+    _folders.update(folders or {})
+    OmegaConf.register_new_resolver(last_run_or_new.__name__, _chosen_folder, replace=True)
     for resolver in (run_folder, name_of, cell_name, fused):
         OmegaConf.register_new_resolver(resolver.__name__, resolver, replace=True)
+
+
+def _chosen_folder(resume: str | None) -> str:
+    """Hydra and every cell of a sweep ask for the run folder again and again; all have to hear of the same one."""
+    if resume not in _folders:
+        _folders[resume] = last_run_or_new(resume)
+    return _folders[resume]
 
 
 def run_folder(wanted: str, resume: str | None) -> str:

@@ -8,7 +8,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from seq2seq.errors import UserError
 
-PLUGINS = {"hydra/sweeper/optuna": "optuna"}
+PLUGINS = {
+    "hydra/sweeper/optuna": "optuna",
+    "hydra/launcher/joblib": "joblib",
+    "hydra/launcher/submitit_slurm": "slurm",
+}
 """Config files that come with an extra, by the extra's name."""
 
 
@@ -39,6 +43,8 @@ def user_message(error: BaseException, composing: bool = False) -> str | None:
         return "\n".join([*cures, message])
     if composing and isinstance(error, yaml.YAMLError):
         return f"a config file is no YAML: {error}"
+    if composing and isinstance(error, RuntimeError) and "srun" in str(error):
+        return f"the launcher cannot start: {error}"
     if composing and isinstance(error, ValueError):
         return f"the settings do not fit together: {error}; a shelf takes one name, as in attention=NAME"
     return None

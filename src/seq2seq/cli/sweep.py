@@ -4,11 +4,12 @@ import json
 import logging
 import re
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.experimental.callback import Callback
@@ -19,6 +20,8 @@ from seq2seq.cli.messages import user_message
 from seq2seq.errors import ConfigError
 from seq2seq.report.settings import PLACES, flat, read_settings
 
+ERROR = "error.txt"
+"""In the folder of a cell that failed, with what was wrong."""
 LONGEST_NAME = 100
 NO_SETTING = re.compile(rf"{PLACES}|callbacks\.(progress|start|results\.facts)\b.*")
 """Where a run reads and writes, what it is called and what it shows meanwhile change no result."""
@@ -58,15 +61,13 @@ class Cells:
     def __init__(self, task: Callable[[DictConfig], float]):
         self.task = task
         self.failed: list[Path] = []
-        self.count = 0
         self._folders: set[Path] = set()
 
     def __call__(self, config: DictConfig) -> float:
         if not in_sweep():
             return self.task(config)
-        self.count += 1
         folder = Path(HydraConfig.get().runtime.output_dir)
-        error_file = folder / "error.txt"
+        error_file = folder / ERROR
         error_file.unlink(missing_ok=True)
         try:
             if folder in self._folders:
@@ -138,10 +139,21 @@ class SweepReport(Callback):
 
     Args:
         options: how to compare, as ``seq2seq.report.comparison.gather`` takes it.
+
+    Attributes:
+        failed: folders of cells that failed in the last sweep of this process, wherever they ran.
     """
+
+    failed: ClassVar[list[Path]] = []
 
     def __init__(self, **options: Any):
         self.options = options
+        self.began = 0.0
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: object) -> None:
+        # A file's time may be some milliseconds behind.
+        self.began = time.time() - 1
+        self.failed.clear()
 
     def on_multirun_end(self, config: DictConfig, **kwargs: object) -> None:
         from seq2seq.report.compare import compare
@@ -149,6 +161,7 @@ class SweepReport(Callback):
         # Hydra shows what sacreBLEU tells of every step of its tests.
         logging.getLogger("sacrebleu").setLevel(logging.WARNING)
         folder = Path(config.hydra.sweep.dir)
+        self.failed += [file.parent for file in folder.glob(f"*/{ERROR}") if file.stat().st_mtime >= self.began]
         try:
             page = compare([folder], folder / "report", **self.options)
         except Exception as error:
