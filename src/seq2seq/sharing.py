@@ -15,7 +15,7 @@ from huggingface_hub import ModelCard, ModelHubMixin, hf_hub_download
 from seq2seq.errors import CheckpointError, ConfigError, UserError
 from seq2seq.report.card import model_card
 from seq2seq.training.checkpoint import KEY, read
-from seq2seq.training.files import write_text
+from seq2seq.training.files import write_text, written
 
 CHECKPOINT, SCORES = "model.ckpt", "scores.json"
 BEST = "best.ckpt"
@@ -99,7 +99,8 @@ class Shareable(
         checkpoint = read(source)
         # Without the optimizer's state, which is twice as large as the weights.
         shared = {"state_dict": checkpoint["state_dict"], KEY: checkpoint[KEY]}
-        torch.save(shared, save_directory / CHECKPOINT)
+        with written(save_directory / CHECKPOINT) as file:
+            torch.save(shared, file)
         config = {"recipe": json.loads(checkpoint[KEY]["recipe"])}
         write_text(save_directory / "config.json", json.dumps(config, indent=2) + "\n")
         scores = measured(source)

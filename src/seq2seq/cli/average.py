@@ -17,6 +17,7 @@ def _average(options: argparse.Namespace) -> None:
     import torch
 
     from seq2seq.training.checkpoint import average
+    from seq2seq.training.files import written
 
     if len(options.checkpoints) < 2:
         raise ConfigError("name at least two checkpoints: the mean of one is that one")
@@ -24,9 +25,9 @@ def _average(options: argparse.Namespace) -> None:
         raise ConfigError(f"--out {options.out} exists already: name another file")
     checkpoint = average(options.checkpoints)
     try:
-        torch.save(checkpoint, options.out)
+        with written(options.out) as file:
+            torch.save(checkpoint, file)
     except (OSError, RuntimeError) as error:
-        options.out.unlink(missing_ok=True)
         raise ConfigError(f"--out {options.out} cannot be written: {' '.join(str(error).split())[:200]}") from error
     print(f"mean of {len(options.checkpoints)} checkpoints: {options.out}")
 

@@ -1,5 +1,6 @@
 """What to print when something went wrong: a sentence for the user, or the traceback of a fault of the program."""
 
+import errno
 from collections.abc import Iterator
 
 import yaml
@@ -29,6 +30,9 @@ def user_message(error: BaseException, composing: bool = False) -> str | None:
     for cause in chain:
         if isinstance(cause, UserError):
             return str(cause)
+    for cause in chain:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            return f"the disk is full: {cause}; make room, or choose another run_dir and cache_dir"
     if isinstance(error, InstantiationException) and not _is_wrong_call(chain[1:]):
         return None
     if isinstance(error, HydraException | OmegaConfBaseException):

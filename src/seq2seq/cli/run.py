@@ -32,6 +32,7 @@ from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
 from seq2seq.training.ranks import end_together
+from seq2seq.training.saving import WholeCheckpoints
 from seq2seq.training.task import Translation
 from seq2seq.types import Split
 
@@ -246,7 +247,7 @@ def _shape(shape: torch.Size | None) -> str:
 
 def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
     try:
-        return instantiate(config.trainer, callbacks=callbacks, logger=loggers)
+        return instantiate(config.trainer, callbacks=callbacks, logger=loggers, plugins=[WholeCheckpoints()])
     except InstantiationException as error:
         # What Lightning says of devices, precision and the like is meant for the user.
         if isinstance(error.__cause__, MisconfigurationException | ValueError):
