@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
 
@@ -14,6 +15,22 @@ torch.set_num_threads(1)
 # Whoever runs the tests in the background has them ignore Ctrl-C, and the processes they start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried on more examples by night."""
+    nightly = config.option.markexpr == "nightly"
+    hypothesis.settings.register_profile("seq2seq", max_examples=10_000 if nightly else 200, deadline=None)
+    hypothesis.settings.load_profile("seq2seq")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """``pytest -m nightly`` takes the tests of properties, too."""
+    if config.option.markexpr == "nightly":
+        for item in items:
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+                item.add_marker("nightly")
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def test_multihead_agrees_with_the_attention_of_torch():
 
 def test_general_with_the_identity_is_dot():
     attention, twin = (kind(query_size=3, memory_size=3) for kind in (GeneralAttention, DotProductAttention))
-    set_identity(attention.key)
+    attention.key.weight.data = 3**0.5 * torch.eye(3)
     memory = memory_of([[[3.0, 0.0, 1.0], [0.0, 1.0, -2.0]]], [[True, True]])
     queries = torch.tensor([[[1.0, 2.0, 0.5]]])
     expected = twin(queries, twin.bind(memory))
@@ -221,9 +221,20 @@ def test_dot_projects_states_of_another_size():
 def test_general_is_bilinear():
     """W = (1, 2; 3, 4), q = (1, -1): q W = (-2, -2); keys (3, 0) and (0, 1): -6 and -2."""
     attention = GeneralAttention(query_size=2, memory_size=2)
-    attention.key.weight.data = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    attention.key.weight.data = 2**0.5 * torch.tensor([[1.0, 2.0], [3.0, 4.0]])
     bound = attention.bind(memory_of(*TWO_KEYS))
-    assert attention.score(torch.tensor([[[1.0, -1.0]]]), bound.keys)[0, 0].tolist() == [-6.0, -2.0]
+    scores = attention.score(torch.tensor([[[1.0, -1.0]]]), bound.keys)
+    torch.testing.assert_close(scores[0, 0], torch.tensor([-6.0, -2.0]))
+
+
+def test_general_starts_as_the_plain_product_would():
+    """From the same random numbers the scores are those of a bilinear map with torch's usual first weights."""
+    torch.manual_seed(0)
+    attention = GeneralAttention(query_size=4, memory_size=3)
+    torch.manual_seed(0)
+    plain = torch.nn.Linear(3, 4, bias=False)
+    states = torch.randn(1, 5, 3)
+    torch.testing.assert_close(attention.project_keys(states), plain(states))
 
 
 def test_concat_by_hand_and_as_additive_attention():

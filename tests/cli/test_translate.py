@@ -1,5 +1,6 @@
 """The filter as a process of its own: one line in, one line out, whatever is in it."""
 
+import io
 import json
 import os
 import random
@@ -10,6 +11,11 @@ import time
 
 import pytest
 import sacrebleu
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seq2seq.cli.translate import _blocks, _lines
+from seq2seq.errors import CorpusError
 
 
 @pytest.fixture
@@ -226,3 +232,45 @@ def test_interrupts_wait_for_the_line(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         write()
     assert done
+
+
+@given(st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b"")), max_size=8), st.booleans())
+def test_any_bytes_are_lines_or_refused_with_the_first_bad_one(lines, closed):
+    content = b"\n".join(lines) + (b"\n" if closed and lines else b"")
+    found, failure = [], None
+    try:
+        for line in _lines(io.BytesIO(content)):
+            found.append(line)  # noqa: PERF402 - those before an error are looked at
+    except CorpusError as error:
+        failure = str(error)
+    expected = []
+    for line in content.removesuffix(b"\n").split(b"\n") if content else []:
+        first = line.removesuffix(b"\r")
+        first = first if expected else first.removeprefix(b"\xef\xbb\xbf")
+        try:
+            expected.append(first.decode())
+        except UnicodeDecodeError:
+            assert f"standard input, line {len(expected) + 1}: byte 0x" in failure
+            break
+    else:
+        assert failure is None
+    assert found == expected
+
+
+@given(st.integers(0, 12), st.integers(1, 5), st.none() | st.integers(0, 11))
+def test_blocks_hold_everything_before_an_error(count, size, broken):
+    def items():
+        for number in range(count):
+            if number == broken:
+                raise CorpusError("here")
+            yield number
+
+    found, failed = [], False
+    try:
+        for block in _blocks(items(), size):
+            assert 0 < len(block) <= size
+            found += block
+    except CorpusError:
+        failed = True
+    assert failed == (broken is not None and broken < count)
+    assert found == list(range(min(count, broken) if failed else count))

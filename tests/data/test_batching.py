@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data.batching import Plan, evaluation_plan, loss_denominators, plan
@@ -39,7 +39,6 @@ def can_be_shared(lengths: np.ndarray, ceilings: tuple[int | None, int | None], 
     return True
 
 
-@settings(max_examples=200, deadline=None)
 @given(LENGTHS, CEILINGS, WORLD, st.booleans(), st.integers(0, 3))
 def test_every_pair_once_under_the_ceilings_with_equal_steps(lengths, ceilings, world, shuffle, epoch) -> None:
     if not can_be_shared(lengths, ceilings, world):
@@ -59,7 +58,6 @@ def test_every_pair_once_under_the_ceilings_with_equal_steps(lengths, ceilings, 
     assert max(max(sizes) - min(sizes) for sizes in in_a_step) <= 1
 
 
-@settings(max_examples=100, deadline=None)
 @given(LENGTHS, CEILINGS, WORLD)
 def test_same_seed_same_plan_and_as_many_steps_in_every_epoch(lengths, ceilings, world) -> None:
     if not can_be_shared(lengths, ceilings, world):
@@ -69,7 +67,6 @@ def test_same_seed_same_plan_and_as_many_steps_in_every_epoch(lengths, ceilings,
     assert {plan(lengths, *ceilings, world, seed=1, epoch=epoch).steps for epoch in range(4)} == {first.steps}
 
 
-@settings(max_examples=100, deadline=None)
 @given(LENGTHS, CEILINGS, WORLD, st.data())
 def test_only_the_pairs_asked_for(lengths, ceilings, world, data) -> None:
     ids = np.array(sorted(data.draw(st.sets(st.integers(0, len(lengths) - 1), min_size=1))), np.int32)
@@ -79,7 +76,6 @@ def test_only_the_pairs_asked_for(lengths, ceilings, world, data) -> None:
     assert sorted(i for batch in batches for i in batch) == ids.tolist()
 
 
-@settings(max_examples=200, deadline=None)
 @given(LENGTHS, st.tuples(st.none() | st.integers(1, 200), st.none() | st.integers(1, 20)).filter(any), WORLD)
 def test_evaluation_scores_every_pair_once_the_dearest_first(lengths, ceilings, world) -> None:
     if len(lengths) < world:
@@ -171,7 +167,6 @@ def test_denominators_by_hand() -> None:
     assert loss_denominators(tokens, world=1, accumulate=4).tolist() == [25.0] * 4 + [4.0] * 2
 
 
-@settings(max_examples=50, deadline=None)
 @given(LENGTHS, WORLD, st.integers(1, 5))
 def test_every_target_token_of_an_update_weighs_the_same(lengths, world, accumulate) -> None:
     if not can_be_shared(lengths, (100, None), world):

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data.corpus import Pair, Span
@@ -45,7 +45,6 @@ def test_batch_by_hand(store: Store) -> None:
         assert rows.tolist() == [row + [PAD] * (longest - len(row)) for row in expected]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_any_batch_holds_its_pairs_over_chunks(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("split")

@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data.subwords import Subwords
@@ -24,7 +24,6 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.train(LINES * 3, 70, "bpe")
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.text(alphabet="tal owersndhi\u2581 \u3000\tüÜ123,\u00e9\u4e2d\ufb01", max_size=30), max_size=4))
 def test_without_dropout_it_is_sentencepiece(tokenizer, lines) -> None:
     assert Subwords(tokenizer, 0.0).encode(lines, 1) == tokenizer.encode(lines)

@@ -1,6 +1,8 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seq2seq.data.corpus import Corpus, Pair
 from seq2seq.data.text import TextCorpus
@@ -165,3 +167,52 @@ def test_identity_follows_the_bytes_and_nothing_else(corpus, write):
     assert corpus(write("elsewhere.tsv", "a\tA\n"), source="fr").identity() != base
     two = [write("train.en", "a\n"), write("train.de", "A\n")]
     assert corpus(two).identity() != corpus(two[::-1]).identity()
+
+
+LINES = st.lists(st.text(max_size=12).map(lambda text: text.replace("\n", "")), min_size=1, max_size=6)
+"""Any Unicode text but the line feed, which ends a line."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("text")
+    for name in ("valid.tsv", "test.tsv"):
+        (folder / name).write_text(f"{name}\tT\n")
+    return folder
+
+
+def as_read(line):
+    """What a carriage return before the line's end, and those that would break a table, become."""
+    return line.removesuffix("\r").translate(dict.fromkeys(map(ord, "\t\r\0"), " "))
+
+
+@given(LINES, LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_line_n_of_one_file_translates_line_n_of_the_other(place, sources, targets, end, closed):
+    count = min(len(sources), len(targets))
+    sides = {"train.en": sources[:count], "train.de": targets[:count]}
+    for name, lines in sides.items():
+        text = end.join(lines) + (end if closed or not lines[-1] else "")
+        # A mark of the byte order belongs to the file, not to its first line.
+        (place / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+    corpus = TextCorpus([str(place / name) for name in sides], str(place / "valid.tsv"), str(place / "test.tsv"))
+    assert read(corpus) == list(zip(*([as_read(line) for line in lines] for lines in sides.values()), strict=True))
+
+
+@given(st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b"")), min_size=1, max_size=6))
+def test_any_bytes_are_read_or_refused_by_line(place, lines):
+    path = place / "train.tsv"
+    path.write_bytes(b"".join(b"a\t" + line + b"\n" for line in lines))
+
+    def good(line):
+        try:
+            return b"\t" not in line and line.decode("utf-8") is not None
+        except UnicodeDecodeError:
+            return False
+
+    corpus = TextCorpus(str(path), str(place / "valid.tsv"), str(place / "test.tsv"))
+    bad = next((number for number, line in enumerate(lines, start=1) if not good(line)), None)
+    if bad is None:
+        assert read(corpus) == [("a", as_read(line.decode())) for line in lines]
+    else:
+        with pytest.raises(CorpusError, match=rf"train\.tsv, line {bad}: "):
+            read(corpus)

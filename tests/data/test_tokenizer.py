@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 import sentencepiece
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from seq2seq.data.tokenizer import Kind, Normalization, Tokenizer
@@ -205,7 +205,6 @@ WORD = st.text(
 TEXTS = st.lists(st.lists(WORD, min_size=1, max_size=5).map(" ".join), min_size=1, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
 @given(TEXTS, st.sampled_from(["bpe", "char"]))
 def test_round_trip(lines: list[str], kind: Kind) -> None:
     characters = len(set("".join(lines)) - {" "}) + 5
@@ -220,7 +219,6 @@ def trained(normalization: Normalization) -> Tokenizer:
     return Tokenizer.train(LINES, 60, "bpe", normalization)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=30), st.sampled_from(["nmt_nfkc", "identity"]))
 def test_offsets_follow_one_another_within_the_text(text: str, normalization: Normalization) -> None:
     tokenizer = trained(normalization)

@@ -5,6 +5,8 @@ import math
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seq2seq.decoding.beam import LEAST_COVERAGE, Beam
 from seq2seq.decoding.ensemble import Ensemble
@@ -197,3 +199,35 @@ def test_two_models_vote_with_the_mean_of_their_probabilities():
 def test_settings_out_of_range_are_refused(settings, words):
     with pytest.raises(ConfigError, match=words):
         Beam(**settings)
+
+
+@given(
+    st.integers(0, 1000),
+    st.integers(1, 5),
+    st.integers(1, 4),
+    st.sampled_from(PENALTIES),
+    st.lists(st.lists(st.integers(4, 6), max_size=4), min_size=1, max_size=3),
+)
+def test_whatever_is_found_is_what_the_model_says(seed, beam, longest, settings, rows):
+    """In order, distinct, no longer than the cap, with the log probability of teacher forcing, alone or in a batch."""
+    torch.manual_seed(seed)
+    model = build(tiny_recipe(), source_vocabulary=7, target_vocabulary=7, joint=True).eval()
+    search = Beam(beam=beam, cap_ratio=0.0, cap_extra=longest, **settings | {"min_length": 0})
+    source = padded([[*row, EOS] for row in rows])
+    for row, hypotheses in zip(rows, search.n_best(model, source, beam), strict=True):
+        assert 1 <= len(hypotheses) <= beam
+        ranked = [(hypothesis.truncated, -hypothesis.score) for hypothesis in hypotheses]
+        assert ranked == sorted(ranked)
+        assert len({(*hypothesis.tokens, hypothesis.truncated) for hypothesis in hypotheses}) == len(hypotheses)
+        for hypothesis in hypotheses:
+            tokens = hypothesis.tokens
+            assert len(tokens) <= longest
+            assert not {PAD, BOS, EOS} & set(tokens)
+            said = tokens if hypothesis.truncated else [*tokens, EOS]
+            with torch.no_grad():
+                features = model(torch.tensor([[*row, EOS]]), torch.tensor([[BOS, *tokens]])).features
+            logits = model.output(features[0]).detach()
+            logits[:, [PAD, BOS]] = -math.inf
+            total = sum(float(each[token]) for each, token in zip(logits.log_softmax(dim=-1), said, strict=False))
+            if not settings.get("no_repeat_ngram"):  # which takes tokens out before the softmax
+                assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)

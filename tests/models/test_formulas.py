@@ -77,7 +77,8 @@ def test_luong(cell, residual, feeding):
     fed = torch.zeros(2, 6 if feeding else 0, dtype=torch.float64)
     for word in words.unbind(1):
         state = stack.step(torch.cat((word, fed), dim=1))
-        context = read(torch.einsum("bd,dc,bsc->bs", state, decoder.attention.key.weight, memory.states), memory)
+        weight = decoder.attention.key.weight / 8**0.5
+        context = read(torch.einsum("bd,dc,bsc->bs", state, weight, memory.states), memory)
         found.append(torch.tanh(decoder.attentional(torch.cat((context, state), dim=1))))
         fed = found[-1] if feeding else fed
     torch.testing.assert_close(model(SOURCE, INPUTS).features, torch.stack(found, dim=1))

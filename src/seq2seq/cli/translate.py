@@ -10,9 +10,10 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedIOBase
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from seq2seq.cli.command import add_trust
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
@@ -115,7 +116,7 @@ def _translator(options: argparse.Namespace) -> "Translator":
     )
 
 
-def _lines(stream: BinaryIO) -> Iterator[str]:
+def _lines(stream: BufferedIOBase) -> Iterator[str]:
     """The lines of standard input, as they come.
 
     Raises:
