@@ -80,3 +80,18 @@ def test_decode_times_every_beam(capsys, tmp_path, command):
         main(["decode", "lines", "--checkpoint", checkpoint, "--beams=one"])
     with pytest.raises(SystemExit, match="no such file"):
         main(["decode", "none", "--checkpoint", checkpoint])
+
+
+def test_data_counts_what_every_pair_costs(capsys, tmp_path):
+    """The plan holds two lengths and a place a pair, 12 bytes, and not much more while it is made."""
+    settings = ("data.train_size=6000", "data.valid_size=40", "data.test_size=40", "vocabulary_size=300")
+    main(["data", "--batches=20", f"--conf={CONF}", *settings, f"cache_dir={tmp_path}"])
+    out = capsys.readouterr().out
+    found = json.loads(out.strip().splitlines()[-1])
+    assert (found["bench"], found["pairs"]) == ("data", 6000)
+    assert 0.07 < found["memory_mb"] < 5  # of so few pairs, fixed costs are the larger part
+    assert found["cached_s"] < found["prepare_s"]
+    assert 0 <= found["padding"] < 0.2
+    assert "6,000" in out
+    with pytest.raises(SystemExit, match="must be at least 1"):
+        main(["data", "--batches=0", f"--conf={CONF}"])

@@ -1,4 +1,4 @@
-"""``seq2seq-bench train|decode``: the speed of training steps beside the limit of their own shapes, and of translating."""
+"""``seq2seq-bench train|decode|data``: training steps beside the limit of their shapes, translating, and loading data."""
 
 import argparse
 import itertools
@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from seq2seq.cli.bench_data import bench_data
+from seq2seq.cli.benching import composed, print_table
 from seq2seq.cli.command import run
 from seq2seq.errors import ConfigError, CorpusError
 
@@ -34,7 +36,6 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
     train.add_argument("--repetitions", type=int, default=7, help="counted repetitions, after one that is not")
     train.add_argument("--threads", type=int, default=2, help="CPU threads")
-    train.add_argument("--conf", type=Path, default=Path("conf"), help="the folder of the configs")
     train.set_defaults(run=bench_train)
     decode = commands.add_parser("decode", help="translating, greedy and with a beam")
     decode.add_argument("source", type=Path, help="a file with a sentence a line")
@@ -43,6 +44,12 @@ def _parser() -> argparse.ArgumentParser:
     decode.add_argument("--repetitions", type=int, default=5, help="counted repetitions, after one that is not")
     decode.add_argument("--threads", type=int, default=2, help="CPU threads")
     decode.set_defaults(run=bench_decode)
+    data = commands.add_parser("data", help="tokenising, opening, planning and loading a corpus, and its memory")
+    data.add_argument("overrides", nargs="*", help="settings as for train.py, such as data.train_size=5000000")
+    data.add_argument("--batches", type=int, default=500, help="batches to load, those of the epoch at most")
+    data.set_defaults(run=bench_data)
+    for command in (train, data):
+        command.add_argument("--conf", type=Path, default=Path("conf"), help="the folder of the configs")
     return parser
 
 
@@ -62,7 +69,7 @@ def bench_train(options: argparse.Namespace) -> None:
     names = list(itertools.product(options.model.split(","), options.attention.split(",")))
     works, tokens, parameters = [], 0, []
     for decoder, attention in names:
-        config = _compose(options, [*options.overrides, f"model={decoder}", f"attention={attention}"])
+        config = composed(options.conf, [*options.overrides, f"model={decoder}", f"attention={attention}"])
         steps, batches, model = _steps(config, options.batches)
         tokens = sum(int((batch.targets != 0).sum()) for batch in batches)
         parameters.append(model.parameter_counts()["total"])
@@ -127,7 +134,7 @@ def bench_decode(options: argparse.Namespace) -> None:
         low, high = row["range"]
         speed = f"{row['sentences_per_s']:,} ({low:,}-{high:,})"
         cells.append([str(row["beam"]), speed, f"{row['percent_products']:,}"])
-    _table(title, ["beam"], ["sentences/s", "% in products"], cells)
+    print_table(title, ["beam"], ["sentences/s", "% in products"], cells)
     print(json.dumps({"bench": "decode", "threads": options.threads, "torch": torch.__version__, "rows": rows}))
 
 
@@ -175,27 +182,6 @@ def _steps(config: "DictConfig", count: int) -> tuple[list[Callable[[], None]], 
     return [lambda batch=batch: step(batch) for batch in batches], batches, model
 
 
-def _compose(options: argparse.Namespace, overrides: list[str]) -> "DictConfig":
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    from seq2seq.cli import settings
-    from seq2seq.cli.entry import register_resolvers
-
-    if not (options.conf / "train.yaml").is_file():
-        raise ConfigError(
-            f"--conf {options.conf} holds no train.yaml: run this in the project's folder, or name its conf"
-        )
-    settings.register()
-    register_resolvers()
-    GlobalHydra.instance().clear()
-    try:
-        with initialize_config_dir(str(options.conf.resolve()), version_base="1.3"):
-            return compose("train", overrides)
-    except Exception as error:
-        raise ConfigError(str(error)) from error
-
-
 def _print(rows: list[dict], options: argparse.Namespace, torch_version: str) -> None:
     title = f"training steps, {options.threads} threads, median of {options.repetitions} interleaved repetitions"
     cells = []
@@ -213,21 +199,8 @@ def _print(rows: list[dict], options: argparse.Namespace, torch_version: str) ->
             ]
         )
     numbers = ["parameters", "ms a step", "target tokens/s", "limit tokens/s", "% of limit"]
-    _table(title, ["model", "attention"], numbers, cells)
+    print_table(title, ["model", "attention"], numbers, cells)
     print(json.dumps({"bench": "train", "threads": options.threads, "torch": torch_version, "rows": rows}))
-
-
-def _table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows of text, names to the left and numbers to the right."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(*names, title=title)
-    for header in numbers:
-        table.add_column(header, justify="right")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
 
 
 if __name__ == "__main__":
