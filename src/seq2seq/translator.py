@@ -156,10 +156,13 @@ class Translator(Shareable):
         Raises:
             CorpusError: it has a character that is longer than that by itself.
         """
-        length = self._length(line)
-        if length <= self.longest:
-            return [line] if length and line.strip() else []
+        if self.fits(line):
+            return [line] if self._length(line) and line.strip() else []
         return split_line(line, self._length, self.longest)
+
+    def fits(self, line: str) -> bool:
+        """Whether the line is translated whole."""
+        return self._length(line) <= self.longest
 
     def _length(self, text: str) -> int:
         return len(self.tokenizers.source.encode([text])[0])

@@ -138,14 +138,14 @@ def _lines(stream: BufferedIOBase) -> Iterator[str]:
 def _prepared(translator: "Translator", lines: Iterable[str], strict: bool) -> Iterator[tuple[int, str, list[str]]]:
     """Number, text and parts of every line; says which lines are split, or refuses those."""
     for number, text in enumerate(lines, start=1):
+        long = f"line {number} has more than {translator.longest} tokens"
+        if strict and not translator.fits(text):
+            raise CorpusError(f"standard input, {long}: allow more with --longest, or split it")
         try:
             parts = translator.parts(text)
         except CorpusError as error:
             raise CorpusError(f"standard input, line {number}: {error}") from error
         if len(parts) > 1:
-            long = f"line {number} has more than {translator.longest} tokens"
-            if strict:
-                raise CorpusError(f"standard input, {long}: allow more with --longest, or split it")
             print(f"note: {long} and is translated in {len(parts)} parts", file=sys.stderr)
         yield number, text, parts
 
