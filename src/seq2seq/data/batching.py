@@ -54,10 +54,10 @@ class Plan:
 
     def target_tokens(self, lengths: Int[np.ndarray, "N 2"]) -> Int[np.ndarray, "batches"]:
         """Real target tokens of every batch, ``EOS`` included."""
-        by_start = np.argsort(self.starts)  # as they follow one another in ``order``, without a gap
-        totals = np.empty(self.batches, np.int64)
-        totals[by_start] = np.add.reduceat(lengths[self.order, 1], self.starts[by_start], dtype=np.int64)
-        return totals
+        # Batch by batch, as all lengths in their order would take as much memory again as the plan.
+        bounds = zip(self.starts, self.ends, strict=True)
+        totals = (lengths[self.order[start:end], 1].sum(dtype=np.int64) for start, end in bounds)
+        return np.fromiter(totals, np.int64, self.batches)
 
     def padding_share(self, lengths: Int[np.ndarray, "N 2"]) -> float:
         """Share of padding in the tokens of all batches, both sides, in [0, 1)."""
