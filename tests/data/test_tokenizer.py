@@ -219,6 +219,14 @@ def trained(normalization: Normalization) -> Tokenizer:
     return Tokenizer.train(LINES, 60, "bpe", normalization)
 
 
+def test_names_of_control_symbols_are_text_where_they_stand_in_a_text() -> None:
+    lines = ["00 <s>", "1 </s>2", "<pad>", "x<unk>"]
+    tokenizer = Tokenizer.train(lines, len(set("".join(lines)) - {" "}) + 5, "char", "identity")
+    encoded = tokenizer.encode(lines)
+    assert tokenizer.decode(encoded) == lines
+    assert min(min(row) for row in encoded) > EOS
+
+
 @given(st.text(max_size=30), st.sampled_from(["nmt_nfkc", "identity"]))
 def test_offsets_follow_one_another_within_the_text(text: str, normalization: Normalization) -> None:
     tokenizer = trained(normalization)

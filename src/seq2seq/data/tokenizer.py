@@ -15,6 +15,8 @@ Normalization = Literal["nmt_nfkc", "nmt_nfkc_cf", "nfkc", "nfkc_cf", "identity"
 
 EOS_LABEL = "</s>"
 """How ``pieces`` writes the end of a sentence."""
+NAME = re.compile("<pad>|<unk>|<s>|</s>")
+"""What the control symbols are called, where a text happens to hold it."""
 _CONTROL = frozenset((PAD, BOS, EOS))
 _SMALLEST = 5
 """The four control symbols and one piece of text."""
@@ -164,7 +166,9 @@ class _Watched:
 
     def __next__(self) -> str:
         try:
-            return next(self._lines)
+            line = next(self._lines)
+            # SentencePiece would learn from the text around the name of a control symbol, and not that name's characters.
+            return NAME.sub(lambda name: " ".join(name[0]), line) if "<" in line else line
         except StopIteration:
             raise
         except Exception as error:
