@@ -87,8 +87,9 @@ def test_a_run_from_the_beginning_has_one_folder(tmp_path):
     assert outcome.stdout.count("epoch 1, step 3") == 1  # one voice
 
 
-def torchrun(processes, *more):
-    return ("-m", "torch.distributed.run", f"--nproc-per-node={processes}", f"--master-port={free_port()}", *more)
+def torchrun(processes, *more, port=None):
+    ports = f"--nproc-per-node={processes}", f"--master-port={port or free_port()}"
+    return ("-m", "torch.distributed.run", *ports, *more)
 
 
 def free_port():
@@ -129,26 +130,13 @@ def test_two_nodes_score_as_one_process_does(alone, tmp_path):
     (tmp_path / "run/scores.json").unlink()
     port = free_port()
     settings = ("trainer=ddp_cpu", "trainer.devices=1", "trainer.num_nodes=2", "run_dir=run", "resume=last")
-    nodes = [
-        subprocess.Popen(
-            [
-                *(
-                    sys.executable,
-                    "-m",
-                    "torch.distributed.run",
-                    "--nnodes=2",
-                    f"--node-rank={rank}",
-                    "--nproc-per-node=1",
-                ),
-                *("--master-addr=127.0.0.1", f"--master-port={port}", CONF.parent / "train.py", *SETTINGS, *settings),
-            ],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+    nodes = []
+    for rank in range(2):
+        launcher = torchrun(1, "--nnodes=2", f"--node-rank={rank}", "--master-addr=127.0.0.1", port=port)
+        command = [sys.executable, *launcher, CONF.parent / "train.py", *SETTINGS, *settings]
+        nodes.append(
+            subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         )
-        for rank in range(2)
-    ]
     said = [node.communicate(timeout=300)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], said
     assert sum(text.count("test: 40 pairs") for text in said) == 1

@@ -57,6 +57,12 @@ def padded(rows: list[list[int]]) -> torch.Tensor:
     return torch.tensor([row + [PAD] * (width - len(row)) for row in rows])
 
 
+def loss_of(model: Seq2Seq, batch: Batch) -> torch.Tensor:
+    """Mean cross-entropy of the real target tokens."""
+    logits = model.output(model(batch.source, batch.inputs).features).float()
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten(), ignore_index=PAD)
+
+
 def batch_of(sources: list[list[int]], targets: list[list[int]]) -> Batch:
     tokens = sum(len(target) + 1 for target in targets)
     return Batch(

@@ -1,6 +1,7 @@
 """Parts that wait for what another part knows."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from seq2seq.errors import ConfigError
@@ -27,8 +28,17 @@ def complete(builder: Builder, key: str, **told: object) -> Any:
         raise ConfigError(
             f"{key}._target_ must take {' and '.join(told)} and no more than its yaml gives: {error}"
         ) from error
+    return built(builder, key, told)
+
+
+def built(builder: Builder, key: str, arguments: Mapping[str, object]) -> Any:
+    """Calls the builder.
+
+    Raises:
+        ConfigError: what it builds refuses the arguments; names the key.
+    """
     try:
-        return builder(**told)
+        return builder(**arguments)
     except (ValueError, TypeError) as error:
         # So torch says of a size of 0, and a class that is called wrongly, though it seems to take anything.
         if isinstance(error, TypeError) and "argument" not in str(error):

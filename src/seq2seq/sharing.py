@@ -9,13 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from huggingface_hub import ModelCard, ModelHubMixin, hf_hub_download
 
 from seq2seq.errors import CheckpointError, ConfigError, UserError
 from seq2seq.report.card import model_card
 from seq2seq.training.checkpoint import KEY, read
-from seq2seq.training.files import write_text, written
+from seq2seq.training.files import serialised, write_text, written
 
 CHECKPOINT, SCORES = "model.ckpt", "scores.json"
 BEST = "best.ckpt"
@@ -100,7 +99,7 @@ class Shareable(
         # Without the optimizer's state, which is twice as large as the weights.
         shared = {"state_dict": checkpoint["state_dict"], KEY: checkpoint[KEY]}
         with written(save_directory / CHECKPOINT) as file:
-            torch.save(shared, file)
+            file.write(serialised(shared))
         config = {"recipe": json.loads(checkpoint[KEY]["recipe"])}
         write_text(save_directory / "config.json", json.dumps(config, indent=2) + "\n")
         scores = measured(source)

@@ -156,8 +156,9 @@ class Translator(Shareable):
         Raises:
             CorpusError: it has a character that is longer than that by itself.
         """
-        if self.fits(line):
-            return [line] if self._length(line) and line.strip() else []
+        length = self._length(line)
+        if length <= self.longest:
+            return [line] if length and line.strip() else []
         return split_line(line, self._length, self.longest)
 
     def fits(self, line: str) -> bool:

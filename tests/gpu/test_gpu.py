@@ -14,7 +14,7 @@ import torch
 from seq2seq.decoding.beam import Beam
 from seq2seq.decoding.greedy import Greedy
 from seq2seq.types import PAD
-from tests.tiny import ATTENTIONS, CONF, MODELS, SMALL, VOCABULARY, batch_of, tiny_model
+from tests.tiny import ATTENTIONS, CONF, MODELS, SMALL, VOCABULARY, batch_of, loss_of, tiny_model
 
 pytestmark = [
     pytest.mark.gpu,
@@ -22,11 +22,6 @@ pytestmark = [
 ]
 SOURCES = [[5, 6, 7], [8, 9], [10], [11, 12, 13, 14]]
 TARGETS = [[10, 11], [12, 13, 14], [15], [16, 17]]
-
-
-def loss_of(model, batch):
-    logits = model.output(model(batch.source, batch.inputs).features)
-    return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), batch.targets.flatten(), ignore_index=PAD)
 
 
 def on_gpu(batch):

@@ -6,8 +6,8 @@ import torch
 from seq2seq.decoding.greedy import Greedy
 from seq2seq.errors import ConfigError
 from seq2seq.models.recipe import build
-from seq2seq.types import BOS, PAD
-from tests.tiny import ATTENTIONS, MODELS, VOCABULARY, batch_of, padded, tiny_model, tiny_recipe
+from seq2seq.types import BOS
+from tests.tiny import ATTENTIONS, MODELS, VOCABULARY, batch_of, loss_of, padded, tiny_model, tiny_recipe
 
 CELLS = ["gru", "lstm", "rnn"]
 
@@ -121,10 +121,7 @@ def test_word_dropout_drops_whole_words_in_training_only():
 def test_every_weight_learns(model, attention):
     model = tiny_model(attention, model=model).train()
     batch = batch_of([[5, 6, 7], [8, 9]], [[10, 11], [12, 13, 14]])
-    decoded = model(batch.source, batch.inputs)
-    torch.nn.functional.cross_entropy(
-        model.output(decoded.features).flatten(0, 1), batch.targets.flatten(), ignore_index=PAD
-    ).backward()
+    loss_of(model, batch).backward()
     assert [
         name for name, parameter in model.named_parameters() if parameter.grad is None or not parameter.grad.any()
     ] == []
@@ -143,8 +140,7 @@ def test_eight_pairs_are_learned_by_heart(model, attention, cell):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     loss = torch.tensor(torch.inf)
     while loss > 0.02:
-        logits = model.output(model(batch.source, batch.inputs).features).flatten(0, 1)
-        loss = torch.nn.functional.cross_entropy(logits, batch.targets.flatten(), ignore_index=PAD)
+        loss = loss_of(model, batch)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()

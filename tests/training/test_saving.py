@@ -1,4 +1,4 @@
-"""A checkpoint is whole or not there, on a real disk that is too small and beside one that is killed."""
+"""A checkpoint is whole or not there, on a real disk that is too small."""
 
 import shutil
 import subprocess

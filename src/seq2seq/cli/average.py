@@ -14,10 +14,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _average(options: argparse.Namespace) -> None:
-    import torch
-
     from seq2seq.training.checkpoint import average
-    from seq2seq.training.files import written
+    from seq2seq.training.files import serialised, written
 
     if len(options.checkpoints) < 2:
         raise ConfigError("name at least two checkpoints: the mean of one is that one")
@@ -26,8 +24,8 @@ def _average(options: argparse.Namespace) -> None:
     checkpoint = average(options.checkpoints)
     try:
         with written(options.out) as file:
-            torch.save(checkpoint, file)
-    except (OSError, RuntimeError) as error:
+            file.write(serialised(checkpoint))
+    except OSError as error:
         raise ConfigError(f"--out {options.out} cannot be written: {' '.join(str(error).split())[:200]}") from error
     print(f"mean of {len(options.checkpoints)} checkpoints: {options.out}")
 

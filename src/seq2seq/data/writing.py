@@ -21,6 +21,9 @@ from seq2seq.errors import CorpusError
 ALONE = 16
 """Chunks that one process tokenises before others help: those need seconds to start."""
 
+COUNTED = ("kept", "empty", "too_long", "too_many_words")
+"""What becomes of a pair."""
+
 Chunk = list[tuple[int, Pair]]
 """Pairs and where in the corpus they stand."""
 
@@ -60,7 +63,7 @@ def write_split(
     Raises:
         CorpusError: ``pairs`` raises it, or a process that helped was killed.
     """
-    counts = {"kept": 0, "empty": 0, "too_long": 0, "too_many_words": 0}
+    counts = dict.fromkeys(COUNTED, 0)
     with pa.OSFile(os.fspath(path), "wb") as sink, pa.ipc.new_file(sink, SCHEMA) as writer:
         waiting: list[pa.RecordBatch] = []
         for batch, counted in _tokenise(_chunks(pairs, rows), tokenizers, limits, alone):
@@ -141,7 +144,7 @@ def _encode_here(chunk: Chunk) -> tuple[pa.RecordBatch, dict[str, int]]:
 def _encode(
     chunk: Chunk, tokenizers: Tokenizers, limits: Limits, threads: int
 ) -> tuple[pa.RecordBatch, dict[str, int]]:
-    counts = {"kept": 0, "empty": 0, "too_long": 0, "too_many_words": 0}
+    counts = dict.fromkeys(COUNTED, 0)
     sources = tokenizers.source.encode([pair.source for _, pair in chunk], threads)
     targets = tokenizers.target.encode([pair.target for _, pair in chunk], threads)
     kept: list[tuple[list[int], list[int], str, str, list[int], int]] = []

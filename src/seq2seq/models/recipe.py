@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from seq2seq.errors import ConfigError
+from seq2seq.parts import built
 
 TRUSTED = ("seq2seq.", "torch.nn.")
 """What a recipe from a checkpoint may name: import paths that begin so."""
@@ -49,20 +50,15 @@ def build(recipe: object, trusted: Sequence[str] | None = None, key: str = "mode
             arguments[name] = build(value, trusted, _place(key, name)) if nested else value
     _check_names(target, arguments, sizes, key)
     _check_types(target, arguments, key)
-    waiting = functools.partial(target, **arguments)
     if recipe.get("_partial_") and not sizes:
-        return waiting
+        return functools.partial(target, **arguments)
     try:
         inspect.signature(target).bind(**arguments)
     except TypeError as error:
         raise ConfigError(
             f"{key} cannot be built: {error}. A part that waits for sizes of another part needs `_partial_: true`"
         ) from error
-    try:
-        return waiting()
-    except ValueError as error:
-        # torch says so of a dropout above 1 and the like.
-        raise ConfigError(f"{key} cannot be built: {error}") from error
+    return built(target, key, arguments)
 
 
 def _place(key: str, name: str) -> str:

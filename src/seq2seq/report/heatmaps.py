@@ -28,9 +28,10 @@ def draw_heatmaps(run_folder: Path, most: int = 8) -> list[Path]:
         by_length = sorted(arrays["ids"].tolist(), key=lambda sentence: (len(arrays[f"source_{sentence}"]), sentence))
         for sentence in (by_length[place] for place in evenly(len(by_length), most)):
             # An attention that looks at no single token has nothing but zeros to show.
-            if not arrays[f"weights_{sentence}"].any():
+            weights = arrays[f"weights_{sentence}"]
+            if not weights.any():
                 continue
-            figure = heatmap(arrays[f"weights_{sentence}"], arrays[f"source_{sentence}"], arrays[f"target_{sentence}"])
+            figure = heatmap(weights, arrays[f"source_{sentence}"], arrays[f"target_{sentence}"])
             path = folder / f"{sentence}.png"
             figure.savefig(path, dpi=120)
             drawn.append(path)

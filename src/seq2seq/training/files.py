@@ -1,12 +1,14 @@
 """Files of a run folder, written so that no reader ever sees half of one, and no failure costs the one before."""
 
+import io
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
+import torch
 
 
 def write_text(path: Path, text: str) -> None:
@@ -19,6 +21,16 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Writes arrays by name, compressed; ``numpy.load`` reads them without pickle."""
     with written(path) as file:
         np.savez_compressed(file, **arrays)
+
+
+def serialised(content: Mapping[str, Any]) -> memoryview:
+    """Tensors and plain data as the bytes of a file that ``torch.load`` reads.
+
+    Not written by torch itself, which makes an error without a reason of a disk that is full.
+    """
+    memory = io.BytesIO()
+    torch.save(content, memory)
+    return memory.getbuffer()
 
 
 @contextmanager

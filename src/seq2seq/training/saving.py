@@ -1,14 +1,12 @@
 """How Lightning's checkpoints come onto the disk: whole, or not at all."""
 
-import io
 from pathlib import Path
 from typing import Any
 
-import torch
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.errors import TrainingError
-from seq2seq.training.files import written
+from seq2seq.training.files import serialised, written
 
 
 class WholeCheckpoints(TorchCheckpointIO):
@@ -25,16 +23,14 @@ class WholeCheckpoints(TorchCheckpointIO):
             TrainingError: the disk is full, or the file cannot be written for another reason; an earlier one stays.
         """
         path = Path(path)
-        # torch makes an error without a reason of what goes wrong while it writes into a file.
-        content = io.BytesIO()
-        torch.save(checkpoint, content)
+        content = serialised(checkpoint)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with written(path) as file:
-                file.write(content.getbuffer())
+                file.write(content)
         except OSError as error:
             stays = "the one that was there before is as it was" if path.exists() else "there was none before"
             raise TrainingError(
-                f"the checkpoint {path} of {content.tell() / 1e6:,.1f} MB cannot be written ({error}); {stays}: make room, "
+                f"the checkpoint {path} of {content.nbytes / 1e6:,.1f} MB cannot be written ({error}); {stays}: make room, "
                 "or choose another run_dir, and go on with resume=last"
             ) from error
