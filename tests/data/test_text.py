@@ -181,21 +181,24 @@ def place(tmp_path_factory):
     return folder
 
 
-def as_read(line):
-    """What a carriage return before the line's end, and those that would break a table, become."""
-    return line.removesuffix("\r").translate(dict.fromkeys(map(ord, "\t\r\0"), " "))
+def as_read(line, end):
+    """Without one carriage return before its end, and with a space for each character that would break a table."""
+    return f"{line}{end}".removesuffix("\n").removesuffix("\r").translate(dict.fromkeys(map(ord, "\t\r\0"), " "))
 
 
 @given(LINES, LINES, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_line_n_of_one_file_translates_line_n_of_the_other(place, sources, targets, end, closed):
     count = min(len(sources), len(targets))
     sides = {"train.en": sources[:count], "train.de": targets[:count]}
+    expected = []
     for name, lines in sides.items():
-        text = end.join(lines) + (end if closed or not lines[-1] else "")
+        ends = [end] * (count - 1) + [end if closed or not lines[-1] else ""]
+        text = "".join(f"{line}{each}" for line, each in zip(lines, ends, strict=True))
         # A mark of the byte order belongs to the file, not to its first line.
         (place / name).write_bytes(b"\xef\xbb\xbf" + text.encode())
+        expected.append([as_read(*each) for each in zip(lines, ends, strict=True)])
     corpus = TextCorpus([str(place / name) for name in sides], str(place / "valid.tsv"), str(place / "test.tsv"))
-    assert read(corpus) == list(zip(*([as_read(line) for line in lines] for lines in sides.values()), strict=True))
+    assert read(corpus) == list(zip(*expected, strict=True))
 
 
 @given(st.lists(st.binary(max_size=8).map(lambda line: line.replace(b"\n", b"")), min_size=1, max_size=6))
@@ -212,7 +215,7 @@ def test_any_bytes_are_read_or_refused_by_line(place, lines):
     corpus = TextCorpus(str(path), str(place / "valid.tsv"), str(place / "test.tsv"))
     bad = next((number for number, line in enumerate(lines, start=1) if not good(line)), None)
     if bad is None:
-        assert read(corpus) == [("a", as_read(line.decode())) for line in lines]
+        assert read(corpus) == [("a", as_read(line.decode(), "\n")) for line in lines]
     else:
         with pytest.raises(CorpusError, match=rf"train\.tsv, line {bad}: "):
             read(corpus)
