@@ -48,6 +48,9 @@ def additive_scores(
     if torch.onnx.is_in_onnx_export():
         # A step has one query: there is no memory to save, and plain operations are what a graph can hold.
         return torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) @ weight
+    if torch.compiler.is_compiling():
+        # One kernel, which holds no more than its sums.
+        return (torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1)) * weight).sum(-1, dtype=torch.float32)
     # Sums over all positions of a sentence are too long for half precision.
     single = torch.promote_types(queries.dtype, torch.float32)
     return _Scores.apply(queries.to(single), keys.to(single), weight.to(single)).to(queries.dtype)

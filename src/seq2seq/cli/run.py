@@ -26,11 +26,13 @@ from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.encoder import RecurrentEncoder
 from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
+from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.settings import flat
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
+from seq2seq.training.compiling import compiled_forward, not_compiled
 from seq2seq.training.ranks import end_together
 from seq2seq.training.saving import WholeCheckpoints
 from seq2seq.training.task import Translation
@@ -51,7 +53,7 @@ class Run(NamedTuple):
 
         Raises:
             TrainingError: the loss is no number any more, or memory ran out.
-            ConfigError: there is nothing left to train.
+            ConfigError: there is nothing left to train, or the model cannot be compiled here.
         """
         try:
             with _interruptible():
@@ -60,7 +62,7 @@ class Run(NamedTuple):
             # Of a checkpoint that is further on than max_epochs.
             raise ConfigError(f"the training cannot go on as configured: {error}") from error
         except RuntimeError as error:
-            known = out_of_memory(error, self.trainer)
+            known = not_compiled(error) or out_of_memory(error, self.trainer)
             if known is None:
                 raise
             raise known from error
@@ -132,6 +134,7 @@ def assemble(config: DictConfig) -> Run:
         scheduler=instantiate(config.scheduler),
         label_smoothing=config.label_smoothing,
         language=data.corpus.target,
+        forward=compiled_forward() if config.compile else Seq2Seq.__call__,
     )
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]

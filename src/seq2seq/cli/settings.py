@@ -34,6 +34,7 @@ class Settings:
     max_length: int | None = None
     max_words: int | None = None
     matmul_precision: str = MISSING
+    compile: bool = MISSING
     data: Any = MISSING
     datamodule: Any = MISSING
     attention: Any = MISSING

@@ -67,13 +67,13 @@ class Recurrent(nn.Module):
         last = []
         for layer, rnn in enumerate(self.rnns):
             below = self.dropout(inputs) if layer else inputs
-            outputs, end = _run(rnn, below, state[:, layer])
+            outputs, end = run_layer(rnn, below, state[:, layer])
             inputs = inputs + outputs if layer and self.residual else outputs
             last.append(end)
         return inputs, torch.stack(last, dim=1)
 
 
-def _run(
+def run_layer(
     rnn: nn.RNNBase, inputs: Float[Tensor, "B T I"], state: Float[Tensor, "B W"]
 ) -> tuple[Float[Tensor, "B T D"], Float[Tensor, "B W"]]:
     on_cpu = inputs.device.type == "cpu" and not torch.is_autocast_enabled("cpu")

@@ -1,6 +1,6 @@
 """The Lightning module: what is minimised, what is measured, what a checkpoint holds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import torch.nn.functional as F
@@ -16,7 +16,7 @@ from seq2seq.errors import ConfigError
 from seq2seq.metrics.corpus import bleu_tokenizer
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.checkpoint import pack
-from seq2seq.types import PAD, Batch, Builder, Hypothesis, Split
+from seq2seq.types import PAD, Batch, Builder, Decoded, Hypothesis, Split
 
 
 class Translated(NamedTuple):
@@ -43,6 +43,7 @@ class Translation(LightningModule):
         label_smoothing: share of the target distribution spread over the whole vocabulary (Szegedy et al. 2016,
             arXiv:1512.00567).
         language: of the target; decides how BLEU tokenises.
+        forward: what training calls as ``forward(model, source, inputs)``.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Translation(LightningModule):
         scheduler: Builder,
         label_smoothing: float = 0.0,
         language: str = "en",
+        forward: Callable[..., Decoded] = Seq2Seq.__call__,
     ):
         super().__init__()
         if not 0 <= label_smoothing < 1:
@@ -66,6 +68,7 @@ class Translation(LightningModule):
         self.build_optimizer = optimizer
         self.build_scheduler = scheduler
         self.label_smoothing = label_smoothing
+        self.learning_forward = forward
         self.valid_loss, self.test_loss = MeanMetric(), MeanMetric()
         self.bleu = SacreBLEUScore(tokenize=bleu_tokenizer(language))
         self.chrf = CHRFScore(n_word_order=0)
@@ -77,7 +80,7 @@ class Translation(LightningModule):
 
     def loss(self, batch: Batch) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
         """What training minimises, and the same, detached, as nats per target token of this batch alone."""
-        summed, count = self._summed_loss(batch, self.label_smoothing)
+        summed, count = self._summed_loss(batch, self.label_smoothing, self.learning_forward)
         return summed / batch.loss_denominator, summed.detach() / count
 
     def validation_step(self, batch: Batch, batch_index: int) -> Translated:
@@ -125,9 +128,11 @@ class Translation(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint.update(pack(self.recipe, self.tokenizers))
 
-    def _summed_loss(self, batch: Batch, label_smoothing: float = 0.0) -> tuple[Float[Tensor, ""], int]:
+    def _summed_loss(
+        self, batch: Batch, label_smoothing: float = 0.0, forward: Callable[..., Decoded] = Seq2Seq.__call__
+    ) -> tuple[Float[Tensor, ""], int]:
         """Cross-entropy summed over real target tokens, and how many they are."""
-        decoded = self.model(batch.source, batch.inputs)
+        decoded = forward(self.model, batch.source, batch.inputs)
         # The output layer is the largest product of all: it sees no padding.
         places = (batch.targets.flatten() != PAD).nonzero().squeeze(1)  # [N]
         features = decoded.features.flatten(0, 1).index_select(0, places)  # [N, E]
