@@ -219,10 +219,16 @@ def trained(normalization: Normalization) -> Tokenizer:
     return Tokenizer.train(LINES, 60, "bpe", normalization)
 
 
-def test_names_of_control_symbols_are_text_where_they_stand_in_a_text() -> None:
+@pytest.mark.parametrize("normalization", ["identity", "nmt_nfkc", "nmt_nfkc_cf"])
+def test_names_of_control_symbols_are_text_where_they_stand_in_a_text(normalization: Normalization) -> None:
     lines = ["00 <s>", "1 </s>2", "<pad>", "x<unk>"]
-    tokenizer = Tokenizer.train(lines, len(set("".join(lines)) - {" "}) + 5, "char", "identity")
-    encoded = tokenizer.encode(lines)
+    written = {
+        "identity": lines,
+        "nmt_nfkc": ["00 \uff1cs\uff1e", "1 <\uff0f\uff53>2", "\ufe64pad>", "x<u\u0001nk>"],
+        "nmt_nfkc_cf": ["00 <S>", "1 </S>2", "\uff1cPad>", "x<UNK>"],
+    }[normalization]
+    tokenizer = Tokenizer.train(written, len(set("".join(lines)) - {" "}) + 5, "char", normalization)
+    encoded = tokenizer.encode(written)
     assert tokenizer.decode(encoded) == lines
     assert min(min(row) for row in encoded) > EOS
 

@@ -34,7 +34,9 @@ print(json.dumps([furthest, float((dropped == 0).float().mean()), float(dropped.
 @pytest.mark.nightly
 def test_gradients_are_those_of_the_plain_model_and_dropout_keeps_its_rate_and_mean():
     # In a process without the checks of shapes that the tests run under, through which the compiler cannot see.
-    done = subprocess.run([sys.executable, "-c", COMPARED], cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", COMPARED], cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
     furthest, rate, mean = json.loads(done.stdout.splitlines()[-1])
     assert 0 < furthest < 1e-4  # not the same operations
     assert rate == pytest.approx(0.25, abs=0.01)

@@ -17,6 +17,8 @@ EOS_LABEL = "</s>"
 """How ``pieces`` writes the end of a sentence."""
 NAME = re.compile("<pad>|<unk>|<s>|</s>")
 """What the control symbols are called, where a text happens to hold it."""
+_BEGINS = re.compile("[<\ufe64\uff1c]")
+"""What normalisation may make the first character of such a name."""
 _CONTROL = frozenset((PAD, BOS, EOS))
 _SMALLEST = 5
 """The four control symbols and one piece of text."""
@@ -64,7 +66,7 @@ class Tokenizer:
             CorpusError: the lines hold no text.
         """
         model = io.BytesIO()
-        watched = _Watched(lines)
+        watched = _Watched(lines, normalization)
         try:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=watched,
@@ -157,8 +159,9 @@ class Tokenizers(NamedTuple):
 class _Watched:
     """Lines on their way into SentencePiece, which turns what is raised on that way into a bare RuntimeError."""
 
-    def __init__(self, lines: Iterable[str]) -> None:
+    def __init__(self, lines: Iterable[str], normalization: Normalization) -> None:
         self._lines = iter(lines)
+        self._normalizer = sentencepiece.SentencePieceNormalizer(rule_name=normalization)
         self.failure: Exception | None = None
 
     def __iter__(self) -> Iterator[str]:
@@ -167,8 +170,11 @@ class _Watched:
     def __next__(self) -> str:
         try:
             line = next(self._lines)
+            if not _BEGINS.search(line):
+                return line
             # SentencePiece would learn from the text around the name of a control symbol, and not that name's characters.
-            return NAME.sub(lambda name: " ".join(name[0]), line) if "<" in line else line
+            normalised = self._normalizer.normalize(line)
+            return NAME.sub(lambda name: " ".join(name[0]), normalised) if NAME.search(normalised) else line
         except StopIteration:
             raise
         except Exception as error:
