@@ -51,6 +51,7 @@ class Memory(NamedTuple):
     """What the encoder knows of a batch of sources."""
 
     states: Float[Tensor, "B S C"]
+    """A finite number everywhere, padding included, where the encoders here leave zeros."""
     is_token: Bool[Tensor, "B S"]
     final: Float[Tensor, "B C"]
     """The fixed vector: the last state of every direction, or that of ``EOS`` after self-attention."""
