@@ -1,14 +1,13 @@
 """``seq2seq-bench data``: what a corpus costs before and while a model learns from it."""
 
 import argparse
-import json
 import time
 import tracemalloc
 from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from seq2seq.cli.benching import composed, print_table
+from seq2seq.cli.benching import check_earlier, composed, finish, print_rows
 from seq2seq.errors import ConfigError
 
 Found = TypeVar("Found")
@@ -28,6 +27,7 @@ def bench_data(options: argparse.Namespace) -> None:
 
     if options.batches < 1:
         raise ConfigError("--batches must be at least 1")
+    check_earlier(options, "data")
     config = composed(options.conf, options.overrides)
 
     def opened() -> tuple:
@@ -43,6 +43,7 @@ def bench_data(options: argparse.Namespace) -> None:
     tokens = sum(int((batch.targets != 0).sum()) for batch in batches)
     lengths = data.store.split("train").lengths
     row = {
+        "name": "corpus",
         "pairs": len(lengths),
         "batches": loader.sampler.plan.batches,
         "padding": round(loader.sampler.plan.padding_share(lengths), 4),
@@ -68,8 +69,8 @@ def bench_data(options: argparse.Namespace) -> None:
         "batch_ms": "ms a batch",
         "memory_mb": "MB",
     }
-    print_table(f"data in {folder}", [], list(names.values()), [[f"{row[key]:,}" for key in names]])
-    print(json.dumps({"bench": "data", **row}))
+    print_rows(f"data in {folder}", {"name": ""} | names, [row])
+    finish("data", [row], options)
 
 
 def _prepare(data) -> object:

@@ -1,23 +1,51 @@
-"""What all benchmarks need: the settings of a training, and a table."""
+"""What all benchmarks need: settings of a training, medians with their range, a table, a line of JSON, an earlier one."""
 
-from collections.abc import Sequence
+import argparse
+import json
+import statistics
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from seq2seq.data.text import sentences
 from seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+WIDEST = 200
+"""Columns of a table that no terminal shows."""
 
-def composed(conf: Path, overrides: Sequence[str]) -> "DictConfig":
+
+class Figure(NamedTuple):
+    """What was measured several times; in JSON a list of three numbers."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float], digits: int = 1) -> "Figure":
+        return cls(*(round(each, digits or None) for each in (statistics.median(values), min(values), max(values))))
+
+    def __str__(self) -> str:
+        return f"{self.median:,} ({self.low:,} to {self.high:,})"
+
+
+def composed(conf: Path, overrides: Sequence[str], folder: Path | None = None) -> "DictConfig":
     """The settings of a training, as ``train.py`` would have them.
+
+    Args:
+        conf: the folder of the configs.
+        overrides: as one types them.
+        folder: the run folder, where callbacks are to be built, too.
 
     Raises:
         ConfigError: a setting does not fit, or ``conf`` is another folder.
     """
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
+    from hydra.core.hydra_config import HydraConfig
 
     from seq2seq.cli import settings
     from seq2seq.cli.entry import register_resolvers
@@ -29,19 +57,120 @@ def composed(conf: Path, overrides: Sequence[str]) -> "DictConfig":
     GlobalHydra.instance().clear()
     try:
         with initialize_config_dir(str(conf.resolve()), version_base="1.3"):
-            return compose("train", list(overrides))
+            config = compose("train", list(overrides), return_hydra_config=folder is not None)
     except Exception as error:
         raise ConfigError(str(error)) from error
+    if folder is not None:
+        config.hydra.runtime.output_dir = str(folder)
+        HydraConfig.instance().set_config(config)
+    return config
 
 
 def print_table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows of text, names to the left and numbers to the right."""
+    """Prints rows of text, names to the left and numbers to the right; in a file as wide as they are."""
     from rich.console import Console
     from rich.table import Table
+
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDEST)
 
     table = Table(*names, title=title)
     for header in numbers:
         table.add_column(header, justify="right")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console.print(table)
+
+
+def print_rows(title: str, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table of some of the rows' entries.
+
+    Args:
+        title: above it.
+        columns: headers by the entries they stand for; ``name`` comes first.
+        rows: each with a ``name``.
+    """
+    cells = [[_written(row.get(key)) for key in columns] for row in rows]
+    headers = list(columns.values())
+    print_table(title, headers[:1], headers[1:], cells)
+
+
+def print_columns(title: str, lines: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """The same with a column for each row and a line for each entry, where the entries are many."""
+    cells = [[header, *(_written(row.get(key)) for row in rows)] for key, header in lines.items() if key != "name"]
+    print_table(title, [lines.get("name", "")], [row["name"] for row in rows], cells)
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def finish(kind: str, rows: Sequence[Mapping[str, Any]], options: argparse.Namespace, **facts: Any) -> None:
+    """Prints the ratios to an earlier benchmark, if one is asked for, and one line of JSON.
+
+    Args:
+        kind: the benchmark's name.
+        rows: each with a ``name``, numbers and ``Figure``s.
+        options: with ``threads`` and ``compare``.
+        facts: whatever else is true of all rows.
+
+    Raises:
+        ConfigError: the earlier benchmark is none, or of another kind.
+    """
+    import torch
+
+    found = {"bench": kind, "threads": options.threads, "torch": torch.__version__, **facts, "rows": list(rows)}
+    if options.compare is not None:
+        _compare(_earlier(options.compare, kind), found, options.compare)
+    print(json.dumps(found))
+
+
+def check_earlier(options: argparse.Namespace, kind: str) -> None:
+    """Reads what ``--compare`` names before anything is measured.
+
+    Raises:
+        ConfigError: it is no earlier benchmark, or one of another kind.
+    """
+    if options.compare is not None:
+        _earlier(options.compare, kind)
+
+
+def _earlier(path: Path, kind: str) -> dict[str, Any]:
+    for line in reversed(list(sentences(path))):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, dict) and isinstance(found.get("rows"), list) and "bench" in found:
+            if found["bench"] != kind:
+                raise ConfigError(f"--compare {path} holds `seq2seq-bench {found['bench']}`, this is {kind}")
+            return found
+    raise ConfigError(f"--compare {path} holds no line of JSON that `seq2seq-bench {kind}` has printed")
+
+
+def _compare(earlier: Mapping[str, Any], now: Mapping[str, Any], path: Path) -> None:
+    """A ratio, now to then, for every number that both have."""
+    then = {row["name"]: row for row in earlier["rows"]}
+    rows, keys = [], {}
+    for row in now["rows"]:
+        ratios = {
+            key: f"{_number(value) / _number(then[row['name']][key]):.2f}"
+            for key, value in row.items()
+            if _number(value) is not None and _number(then.get(row["name"], {}).get(key))
+        }
+        keys |= dict.fromkeys(ratios)
+        rows.append({"name": row["name"], **ratios})
+    other = [f"{key} {earlier.get(key)}" for key in ("threads", "torch") if earlier.get(key) != now[key]]
+    title = f"ratios to {path}" + (f", which has {', '.join(other)}" if other else "")
+    print_columns(title, {key: key for key in keys}, rows)
+    if missing := sorted(then.keys() - {row["name"] for row in rows}):
+        print(f"only in {path}: {', '.join(missing)}")
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -107,7 +107,7 @@ def assemble(config: DictConfig) -> Run:
     Raises:
         UserError: something in the config, the corpus or the checkpoint to resume does not fit.
     """
-    _quieten()
+    quieten()
     keep_few_preparations()
     keep_freed_memory()
     forget_peak()
@@ -188,7 +188,7 @@ def _check_residual(wanted: bool, model: torch.nn.Module) -> None:
         )
 
 
-def _quieten() -> None:
+def quieten() -> None:
     """Leaves out what the libraries say of themselves and a user can do nothing about."""
     # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
     warnings.filterwarnings("ignore", message=".*does not have many workers.*")

@@ -47,11 +47,21 @@ def measure(
     return times
 
 
-def limit_of(model: Seq2Seq, batch: Batch) -> Work:
+def limit_of(model: Seq2Seq, batch: Batch) -> list[Work]:
     """The unavoidable work of one training step on ``batch``: every product and recurrent call of ``model`` once.
 
     A decoder that walks through the target calls its parts once a position, with the shapes of one position.
     """
+
+    def call() -> None:
+        features = model(batch.source, batch.inputs).features
+        model.output(features[batch.targets != PAD])
+
+    return limit_of_call(model, call)
+
+
+def limit_of_call(module: nn.Module, call: Work) -> list[Work]:
+    """The same of whatever ``call`` does with ``module``; nothing if that multiplies nothing."""
     parts: list[Work] = []
 
     def note_linear(linear: nn.Linear, arguments: tuple[Tensor], _: Tensor) -> None:
@@ -70,19 +80,40 @@ def limit_of(model: Seq2Seq, batch: Batch) -> Work:
     }
     handles = [
         part.register_forward_hook(note)
-        for part in model.modules()
+        for part in module.modules()
         for kind, note in kinds.items()
         if isinstance(part, kind)
     ]
     try:
         # Without gradients all recurrence goes through torch's own networks.
         with torch.no_grad():
-            features = model(batch.source, batch.inputs).features
-            model.output(features[batch.targets != PAD])
+            call()
     finally:
         for handle in handles:
             handle.remove()
-    return lambda: _all(parts)
+    return parts
+
+
+def machine(size: int = 2048, mebibytes: int = 256, repetitions: int = 5) -> dict[str, float]:
+    """What this machine can do at most: a large product in the current precision, and a copy that no cache holds.
+
+    Args:
+        size: rows and columns of the factors.
+        mebibytes: to copy; they are read once and written once.
+        repetitions: the fastest of them counts.
+    """
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    factor = torch.randn(size, size, device=device)
+    values = torch.randn(mebibytes * 2**18, device=device)
+    copied = torch.empty_like(values)
+    seconds = [
+        min(_seconds([work]) for _ in range(repetitions + 1))
+        for work in (lambda: factor @ factor, lambda: copied.copy_(values))
+    ]
+    return {
+        "products_gflops": round(2 * size**3 / seconds[0] / 1e9, 1),
+        "copies_gb_s": round(2 * values.nbytes / seconds[1] / 1e9, 1),
+    }
 
 
 def share_of_products(work: Work) -> float:
@@ -120,11 +151,6 @@ def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended:
         yield _product(rows * target_length, attention.position.weight[:source_length])
     else:
         yield _batched_product((rows * heads, target_length, bound.keys.shape[-1] // heads), source_length, device)
-
-
-def _all(parts: Sequence[Work]) -> None:
-    for part in parts:
-        part()
 
 
 def _product(rows: int, weight: Tensor) -> Work:
