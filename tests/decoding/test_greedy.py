@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from seq2seq.decoding.greedy import Greedy
+from seq2seq.decoding.greedy import LOOK_EVERY, Greedy
 from seq2seq.errors import ConfigError
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.types import BOS, EOS, PAD, Bound, State
@@ -37,8 +37,10 @@ def plain_loop(model, source, cap):
         total += float(allowed[best])
 
 
+@pytest.mark.parametrize("every", [1, 3, 8])
 @pytest.mark.parametrize("attention", ATTENTIONS)
-def test_equals_the_definition(attention):
+def test_equals_the_definition_however_seldom_it_looks_what_has_ended(attention, every, monkeypatch):
+    monkeypatch.setitem(LOOK_EVERY, "cpu", every)
     model = tiny_model(attention, seed=5)
     rows = sources(9)
     search = Greedy(cap_ratio=1.5, cap_extra=4)

@@ -15,6 +15,10 @@ from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
 KEPT_SHARE = 0.75
 """Finished sentences are removed once no more than this share of the batch goes on: removing copies the state."""
+LOOK_EVERY = {"cpu": 1}
+"""Steps, by kind of device, after which the search looks what has ended."""
+ELSEWHERE = 8
+"""On a device that works by itself a look is a wait, in which it stands still; steps that nobody needs cost less."""
 
 
 @runtime_checkable
@@ -69,7 +73,7 @@ class Greedy:
         alive = torch.arange(source.shape[0], device=source.device)
         tokens = torch.full_like(alive, BOS)
         ended = torch.zeros_like(alive, dtype=torch.bool)
-        step = 0
+        step, every = 0, LOOK_EVERY.get(source.device.type, ELSEWHERE)
         while alive.numel() > 0:
             logits, weights, state = model.step(tokens, state)
             logits[:, [PAD, BOS]] = -torch.inf
@@ -78,8 +82,11 @@ class Greedy:
             step += 1
             # One token more than the cap allows is the place of EOS.
             at_cap = (step > caps) & (tokens != EOS)
-            found.add(alive, ~ended, tokens, at_cap, log_probabilities, weights if with_weights else None)
+            found.note(~ended, tokens, at_cap, log_probabilities, weights if with_weights else None)
             ended = ended | (tokens == EOS) | at_cap
+            if step % every:
+                continue
+            found.take(alive)
             going = (~ended).nonzero().squeeze(1)
             if going.numel() <= KEPT_SHARE * alive.numel():
                 alive, tokens, caps, ended, state = _keep(going, alive, tokens, caps, ended, state)
@@ -96,31 +103,37 @@ class _Found:
         self.log_probability = [0.0] * rows
         self.truncated = [False] * rows
         self.weights: list[list[Tensor]] | None = None
+        self._noted: list[tuple[Tensor, ...]] = []
+        self._noted_weights: list[Tensor] = []
 
-    def add(
-        self,
-        rows: Tensor,
-        counts: Tensor,
-        tokens: Tensor,
-        at_cap: Tensor,
-        log_probabilities: Tensor,
-        weights: Tensor | None,
+    def note(
+        self, counts: Tensor, tokens: Tensor, at_cap: Tensor, log_probabilities: Tensor, weights: Tensor | None
     ) -> None:
-        """Takes one step of the rows that still count."""
-        if weights is not None and self.weights is None:
+        """Keeps one step, on its device, of the rows that ``take`` will name; ``counts`` are those that still count."""
+        self._noted.append((counts, tokens, at_cap, log_probabilities))
+        if weights is not None:
+            self._noted_weights.append(weights)
+
+    def take(self, rows: Tensor) -> None:
+        """Takes what was noted since the last time, all in one go."""
+        if self._noted_weights and self.weights is None:
             self.weights = [[] for _ in self.tokens]
-        columns = (rows.tolist(), counts.tolist(), tokens.tolist(), at_cap.tolist(), log_probabilities.tolist())
-        for place, (row, counted, token, capped, log_probability) in enumerate(zip(*columns, strict=True)):
-            if not counted:
-                continue
-            if capped:
-                self.truncated[row] = True
-                continue
-            self.log_probability[row] += log_probability
-            if token != EOS:
-                self.tokens[row].append(token)
-            if self.weights is not None and weights is not None:
-                self.weights[row].append(weights[place, : self.source_lengths[row]])
+        names = rows.tolist()
+        columns = [torch.stack(column).tolist() for column in zip(*self._noted, strict=True)]
+        for step, of_step in enumerate(zip(*columns, strict=True)):
+            for place, (row, counted, token, capped, log_probability) in enumerate(zip(names, *of_step, strict=True)):
+                if not counted:
+                    continue
+                if capped:
+                    self.truncated[row] = True
+                    continue
+                self.log_probability[row] += log_probability
+                if token != EOS:
+                    self.tokens[row].append(token)
+                if self.weights is not None:
+                    self.weights[row].append(self._noted_weights[step][place, : self.source_lengths[row]])
+        self._noted.clear()
+        self._noted_weights.clear()
 
     def hypotheses(self) -> list[Hypothesis]:
         return [
