@@ -47,6 +47,10 @@ CASES = {
     "a word for a number": (["hidden_size=wide"], ["hidden_size", "wide"]),
     "a word for a rate": (["learning_rate=fast"], ["learning_rate", "fast"]),
     "a rate below 0": (["learning_rate=-1.0"], ["learning_rate", "-1.0"]),
+    "an average that keeps more than all": (
+        ["callbacks=ema", "callbacks.ema.multi_avg_fn.decay=1.5"],
+        ["callbacks.ema", "decay must be", "1.5"],
+    ),
     "a share above 1": (["subword_dropout=1.5"], ["subword_dropout=1.5 is not possible", "less than 1"]),
     "merges left out where there are none": (
         ["tokenizer=char", "subword_dropout=0.1"],

@@ -4,9 +4,10 @@ import shutil
 
 import pytest
 import torch
-from lightning.pytorch.callbacks import Callback, EMAWeightAveraging, ModelCheckpoint
+from lightning.pytorch.callbacks import Callback, ModelCheckpoint, WeightAveraging
 
 from seq2seq.dropout import Dropout
+from seq2seq.training.averaging import moving_average
 from seq2seq.training.callbacks.clock import Clock
 from seq2seq.training.callbacks.randomness import Randomness
 from tests.training.conftest import make_task, make_trainer
@@ -31,7 +32,7 @@ def trained(folder, data, resume=None, ema=False):
     )
     callbacks = [losses, Clock(), Randomness(), every]
     if ema:
-        callbacks.append(EMAWeightAveraging(decay=0.5))
+        callbacks.append(WeightAveraging(use_buffers=False, multi_avg_fn=moving_average(decay=0.5)))
     trainer = make_trainer(folder, EPOCHS, callbacks, enable_checkpointing=True)
     # Another seed: whatever was drawn before the resumed step must not matter.
     task = make_task(data, seed=0 if resume is None else 99)
