@@ -17,17 +17,22 @@ CAPTIONS = {
 """Experiments on Multi30k, and the setting that names the folder to read instead."""
 
 FEWER = {
-    "width": ["hidden_size=32,64"],
-    "baselines": ["encoder=rnn,rnn_reversed", "attention=none,initial_state"],
-    "family": ["attention=none,location,multihead"],
-    "scaling": ["attention.attention_size=32,64"],
-    "cells": ["cell=lstm,rnn"],
+    "bottleneck": ["attention=none,scaled"],
+    "multi30k": ["attention=none,scaled"],
+    "joined": ["attention=additive"],
+    "length_cap": ["attention=additive"],
+    "width": ["hidden_size=32,64", "attention=scaled"],
+    "baselines": ["encoder=rnn,rnn_reversed", "attention=none"],
+    "family": ["attention=initial_state,location,multihead"],
+    "placements": ["model=parallel,bahdanau"],
+    "scaling": ["attention.attention_size=32"],
+    "cells": ["cell=lstm,rnn", "attention=scaled"],
     "search": [
         "hydra.sweeper.n_trials=2",
         *(f"~hydra.sweeper.params.{name}" for name in ("vocabulary_size", "hidden_size")),
     ],
 }
-"""Less of the largest sweeps."""
+"""Two or three cells of each."""
 
 
 @pytest.fixture

@@ -52,11 +52,11 @@ def test_a_learning_rate_that_is_far_too_high_ends_as_a_message(tmp_path):
 
 
 def test_memory_that_runs_out_names_the_batch(tmp_path):
-    settings = [*SMALL, "max_sentences=256", "max_tokens=null", "hidden_size=2048", "run_dir=run", "cache_dir=cache"]
+    settings = [*SMALL, "max_sentences=256", "max_tokens=null", "hidden_size=1024", "run_dir=run", "cache_dir=cache"]
     script = (
         "import resource, runpy, sys; from seq2seq.data.cldr import CldrCorpus; import torch, lightning, datasets; "
         "held = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize(); "
-        "resource.setrlimit(resource.RLIMIT_AS, (held + 2 * 2**30,) * 2); "
+        "resource.setrlimit(resource.RLIMIT_AS, (held + 2**30,) * 2); "
         f"sys.argv = ['train.py', *{settings!r}]; runpy.run_path({str(CONF.parent / 'train.py')!r}, run_name='__main__')"
     )
     process = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True)
