@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-import torch.nn.functional as F
 from jaxtyping import Float, Int
 from lightning import LightningModule
 from torch import Tensor
@@ -14,6 +13,7 @@ from seq2seq.data.tokenizer import Tokenizers
 from seq2seq.decoding.greedy import Search
 from seq2seq.errors import ConfigError
 from seq2seq.metrics.corpus import bleu_tokenizer
+from seq2seq.models.loss import summed_loss
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.training.checkpoint import pack
 from seq2seq.types import PAD, Batch, Builder, Decoded, Hypothesis, Split
@@ -137,5 +137,4 @@ class Translation(LightningModule):
         places = (batch.targets.flatten() != PAD).nonzero().squeeze(1)  # [N]
         features = decoded.features.flatten(0, 1).index_select(0, places)  # [N, E]
         targets: Int[Tensor, N] = batch.targets.flatten().index_select(0, places)
-        logits = self.model.output(features)  # [N, V]
-        return F.cross_entropy(logits, targets, reduction="sum", label_smoothing=label_smoothing), targets.numel()
+        return summed_loss(self.model.output, features, targets, label_smoothing), targets.numel()
