@@ -19,6 +19,8 @@ from seq2seq.cli.sweep import Cells, SweepReport, cell_name
 from seq2seq.errors import ConfigError
 
 FULL_ERROR = "HYDRA_FULL_ERROR"
+OURS = "SEQ2SEQ_FULL_ERROR_IS_OURS"
+"""Tells the processes that this one starts that nobody asked for tracebacks."""
 RUNS = Path("runs")
 RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
 """Where those that start several processes leave the number of each."""
@@ -40,9 +42,10 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
             register_resolvers()
             kept = _Kept(task)
             command = hydra_main(kept)
-            traceback_wanted = os.environ.get(FULL_ERROR) == "1"
+            traceback_wanted = os.environ.get(FULL_ERROR) == "1" and OURS not in os.environ
             # Without it Hydra prints exceptions and exits by itself; here they have to come through.
-            os.environ[FULL_ERROR] = "1"
+            if not traceback_wanted:
+                os.environ[FULL_ERROR] = os.environ[OURS] = "1"
             try:
                 command()
                 if kept.failures:
@@ -128,6 +131,8 @@ def run_folder(wanted: str, resume: str | None) -> str:
     Raises:
         ConfigError: it cannot be written, or holds another run.
     """
+    if not wanted.strip():
+        raise ConfigError("run_dir is empty: name a folder, or leave it out for a dated one")
     folder = Path(wanted)
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
@@ -135,9 +140,8 @@ def run_folder(wanted: str, resume: str | None) -> str:
             f"run_dir={wanted} cannot be written: {nearest} is no writable folder; choose another run_dir"
         )
     # Where several processes share a folder, the first of them looks.
-    first = all(int(os.environ.get(name, 0)) == 0 for name in RANKS)
     if (
-        first
+        first_process()
         and resume is None
         and any((folder / name).exists() for name in ("scores.json", "checkpoints", "metrics.csv"))
     ):
@@ -145,6 +149,11 @@ def run_folder(wanted: str, resume: str | None) -> str:
             f"run_dir={wanted} already holds a run: choose another run_dir, or continue that one with resume=last"
         )
     return wanted
+
+
+def first_process() -> bool:
+    """Whether this is a training's only process, or the first of several."""
+    return all(int(os.environ.get(name, 0)) == 0 for name in RANKS)
 
 
 def last_run_or_new(resume: str | None) -> str:

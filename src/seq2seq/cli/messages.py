@@ -49,6 +49,8 @@ def user_message(error: BaseException, composing: bool = False) -> str | None:
         return f"a config file is no YAML: {error}"
     if composing and isinstance(error, RuntimeError) and "srun" in str(error):
         return f"the launcher cannot start: {error}"
+    if composing and isinstance(error, OSError):
+        return f"the run folder cannot be made: {error}; choose another run_dir"
     if composing and isinstance(error, ValueError):
         return f"the settings do not fit together: {error}; a shelf takes one name, as in attention=NAME"
     return None

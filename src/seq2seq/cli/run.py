@@ -14,11 +14,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
 from lightning import Callback, Trainer, seed_everything
+from lightning.fabric.plugins.environments import LightningEnvironment
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.attention.base import placed, reach, too_long
+from seq2seq.cli.checks import check_settings, claim, lightning_message
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
 from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
@@ -33,7 +35,8 @@ from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
 from seq2seq.training.compiling import compiled_forward, not_compiled
-from seq2seq.training.ranks import end_together
+from seq2seq.training.loggers import forget_from
+from seq2seq.training.ranks import end_together, process_lost
 from seq2seq.training.saving import WholeCheckpoints
 from seq2seq.training.task import Translation
 from seq2seq.types import Split
@@ -58,11 +61,19 @@ class Run(NamedTuple):
         try:
             with _interruptible():
                 self.trainer.fit(self.task, self.data, ckpt_path=self.resume, weights_only=True)
-        except MisconfigurationException as error:
-            # Of a checkpoint that is further on than max_epochs.
-            raise ConfigError(f"the training cannot go on as configured: {error}") from error
         except RuntimeError as error:
-            known = not_compiled(error) or out_of_memory(error, self.trainer)
+            known = (
+                not_compiled(error)
+                or out_of_memory(error, self.trainer)
+                or process_lost(error, self.trainer.world_size)
+                or lightning_message(error)
+            )
+            if known is None:
+                raise
+            raise known from error
+        except (MisconfigurationException, ValueError, TypeError) as error:
+            # Of a checkpoint that is further on than max_epochs, among others.
+            known = lightning_message(error)
             if known is None:
                 raise
             raise known from error
@@ -83,8 +94,11 @@ class Run(NamedTuple):
             The best validation BLEU, not a number if none was kept.
         """
         if self.trainer.is_global_zero:
-            draw_heatmaps(self.folder)
-            print_summary(self.folder)
+            if (self.folder / "scores.json").is_file():
+                draw_heatmaps(self.folder)
+                print_summary(self.folder)
+            else:
+                print("no results: callbacks.results is null, or no batch was tested")
         end_together()
         score = getattr(self.trainer.checkpoint_callback, "best_model_score", None)
         return float("nan") if score is None else float(score)
@@ -112,7 +126,9 @@ def assemble(config: DictConfig) -> Run:
     keep_freed_memory()
     forget_peak()
     folder = Path(HydraConfig.get().runtime.output_dir)
+    check_settings(config)
     resume = _checkpoint_to_resume(config.resume, folder)
+    claim(folder)
     seed_everything(config.seed, workers=True, verbose=False)
     search = build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding")
     data: TranslationData = instantiate(config.datamodule)
@@ -125,6 +141,7 @@ def assemble(config: DictConfig) -> Run:
     if resume is not None:
         _check_same_model(resume, model, pack(recipe, data.tokenizers))
         check_same_run(resume, config)
+        _check_own_folder(resume, folder)
     task = Translation(
         model=model,
         recipe=recipe,
@@ -136,6 +153,8 @@ def assemble(config: DictConfig) -> Run:
         language=data.corpus.target,
         forward=compiled_forward() if config.compile else Seq2Seq.__call__,
     )
+    if resume is not None:
+        forget_from(folder / "metrics.csv", read(resume)["global_step"])
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
@@ -162,6 +181,11 @@ def _check_processes(trainer: Trainer) -> None:
     environment = getattr(trainer.strategy, "cluster_environment", None)
     if environment is None and started > 1:
         raise ConfigError(f"torchrun started {started} processes, and this trainer is for one alone: {cure}")
+    if trainer.num_nodes > 1 and isinstance(environment, LightningEnvironment) and "NODE_RANK" not in os.environ:
+        raise ConfigError(
+            f"trainer.num_nodes={trainer.num_nodes} would wait for nodes that nobody starts: start this on each of them "
+            "with torchrun, or as a SLURM job"
+        )
     if environment is not None:
         try:
             environment.validate_settings(num_devices=trainer.num_devices, num_nodes=trainer.num_nodes)
@@ -210,12 +234,33 @@ def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
         # A sweep that is started again goes on inside the cell where it was stopped.
         return last if in_sweep() and last.is_file() else None
     path = last if resume == "last" else Path(resume)
-    if "optimizer_states" not in read(path):
+    if resume == "last" and not last.is_file():
+        raise CheckpointError(
+            f"{folder} holds no checkpoint to resume from: name the folder of a run or, where a training was ended before "
+            "its first checkpoint, remove the folder and start it again without resume"
+        )
+    checkpoint = read(path)
+    if "optimizer_states" in checkpoint and not (
+        isinstance(checkpoint.get("loops"), dict)
+        and "fit_loop" in checkpoint["loops"]
+        and isinstance(checkpoint.get("global_step"), int)
+    ):
+        raise CheckpointError(f"{path} does not say how far its training was: it is damaged; use another file")
+    if "optimizer_states" not in checkpoint:
         raise CheckpointError(
             f"{path} holds weights alone, as callbacks=recent, seq2seq-average and seq2seq-share write them: a training "
             "goes on from a checkpoint such as RUN_DIR/checkpoints/last.ckpt"
         )
     return path
+
+
+def _check_own_folder(path: Path, folder: Path) -> None:
+    own = path.absolute().parent.parent
+    if (own / "config.yaml").is_file() and own.resolve() != folder.resolve():
+        raise CheckpointError(
+            f"resume={path} belongs to the run in {own}, whose best checkpoint and results lie there: go on with "
+            f"run_dir={own} resume=last, or copy that folder and go on in the copy"
+        )
 
 
 def _check_same_model(path: Path, model: torch.nn.Module, packed: dict[str, Any]) -> None:
@@ -253,7 +298,7 @@ def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger
         return instantiate(config.trainer, callbacks=callbacks, logger=loggers, plugins=[WholeCheckpoints()])
     except InstantiationException as error:
         # What Lightning says of devices, precision and the like is meant for the user.
-        if isinstance(error.__cause__, MisconfigurationException | ValueError):
+        if isinstance(error.__cause__, MisconfigurationException | ValueError | TypeError):
             raise ConfigError(
                 f"the trainer cannot be built as configured: {error.__cause__}. Use trainer=cpu, or change trainer.*"
             ) from error

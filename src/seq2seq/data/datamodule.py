@@ -67,7 +67,9 @@ class TranslationData(lightning.LightningDataModule):
                 raise ConfigError(f"{name}={limit} is not possible: give at least 1, or null to keep all pairs")
         if seed < 0:
             raise ConfigError(f"seed={seed} is not possible: give 0 or more")
-        if workers < 0:
+        if not str(cache_dir).strip():
+            raise ConfigError("cache_dir is empty: name a folder")
+        if not isinstance(workers, int) or workers < 0:
             raise ConfigError(
                 f"workers={workers} is not possible: give 0 to load batches in the training process, or more"
             )

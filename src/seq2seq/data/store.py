@@ -54,7 +54,7 @@ class TokenizerSettings:
         Raises:
             ConfigError: a name is unknown, or a number out of its range; says what is possible.
         """
-        if self.most_pairs < 2:
+        if not isinstance(self.most_pairs, int) or self.most_pairs < 2:
             raise ConfigError(f"tokenizer.most_pairs={self.most_pairs} is not possible: give at least 2")
         for key, value, possible in (
             ("kind", self.kind, get_args(Kind)),

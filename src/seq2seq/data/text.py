@@ -62,6 +62,8 @@ class TextCorpus:
                 unequal numbers of lines. Names the file, and the line counted from 1.
         """
         paths = self.files[split]
+        for path in paths:
+            _check_kind(path)
         counts = [sum(1 for _ in _lines(path)) for path in paths]
         for path, count in zip(paths, counts, strict=True):
             if count == 0:
@@ -97,8 +99,9 @@ class TextCorpus:
 def _paths(split: Split, value: str | Sequence[str] | None) -> tuple[Path, ...]:
     if value is None:
         raise ConfigError(f"data.{split} is not set: name your files, as in `python train.py data=text {EXAMPLE} ...`")
-    names = [value] if isinstance(value, str | os.PathLike) else list(value)
-    if len(names) not in (1, 2):
+    several = isinstance(value, Sequence) and not isinstance(value, str)
+    names = list(value) if several else [value]
+    if len(names) not in (1, 2) or not all(isinstance(name, str | os.PathLike) and str(name) for name in names):
         raise ConfigError(f"data.{split}={names}: must be one path or two, as in {EXAMPLE}")
     return tuple(Path(name).expanduser() for name in names)
 
@@ -110,6 +113,18 @@ def _check_file(path: Path) -> None:
         raise CorpusError(f"{path}: no such file; paths count from {Path.cwd()}")
     if not os.access(path, os.R_OK):
         raise CorpusError(f"{path}: may not be read; see its permissions")
+
+
+def _check_kind(path: Path) -> None:
+    """Other kinds of files that hold text, which line by line would look like damaged UTF-8."""
+    if not path.is_file():
+        return  # what is read from a pipe is gone
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start.startswith(b"\x1f\x8b"):
+        raise CorpusError(f"{path}: is compressed; unpack it first, as in `gunzip --keep {path}`")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise CorpusError(f"{path}: is UTF-16; convert it, as in `iconv -f UTF-16 -t UTF-8 {path} > new`")
 
 
 def file_digest(path: str | Path) -> str:
@@ -137,8 +152,10 @@ def sentences(path: Path) -> Iterator[str]:
     """The lines of a file, without byte order mark and line ends.
 
     Raises:
-        CorpusError: it cannot be read, or a line is not UTF-8; names the file and the line.
+        CorpusError: it cannot be read, is compressed or UTF-16, or a line is not UTF-8; names the file and the line.
     """
+    _check_file(path)
+    _check_kind(path)
     for number, (start, line) in enumerate(_lines(path), start=1):
         try:
             yield line.decode("utf-8")

@@ -44,7 +44,9 @@ class RecurrentEncoder(nn.Module):
         super().__init__()
         directions = 2 if bidirectional else 1
         if hidden_size < directions or hidden_size % directions:
-            needed = "is shared by two directions and must be even" if bidirectional else "must be at least 1"
+            needed = f"must be at least {directions}"
+            if bidirectional and hidden_size > 0:
+                needed = "is shared by two directions and must be even"
             raise ConfigError(f"hidden_size {needed}, found {hidden_size}")
         if layers < 1:
             raise ConfigError(f"encoder_layers must be at least 1, found {layers}")

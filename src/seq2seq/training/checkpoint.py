@@ -64,7 +64,30 @@ def read(path: str | Path) -> dict[str, Any]:
     found = checkpoint[KEY].get("format")
     if found != FORMAT:
         raise CheckpointError(f"{path} has format {found!r}, this version reads format {FORMAT}")
+    if fault := _fault(checkpoint):
+        raise CheckpointError(f"{path} is damaged: {fault}; use another file")
     return checkpoint
+
+
+def _fault(checkpoint: Mapping[str, Any]) -> str | None:
+    """What a checkpoint lacks of what every one holds, or what is of the wrong kind."""
+    weights, part = checkpoint.get("state_dict"), checkpoint[KEY]
+    if not isinstance(weights, dict) or not all(isinstance(value, torch.Tensor) for value in weights.values()):
+        return "its state_dict holds no weights by name"
+    for name, value in weights.items():
+        if value.is_floating_point() and not value.isfinite().all():
+            return f"the weight {name} holds numbers that are none (nan or inf)"
+    try:
+        recipe = json.loads(part.get("recipe"))
+    except (TypeError, ValueError):
+        recipe = None
+    if not isinstance(recipe, dict):
+        return "its recipe is no JSON of an object"
+    if not isinstance(part.get("source_tokenizer"), torch.Tensor):
+        return "its source_tokenizer is missing or holds no bytes"
+    if not isinstance(part.get("target_tokenizer", ""), torch.Tensor | None):
+        return "its target_tokenizer is missing or holds no bytes"
+    return None
 
 
 def load(path: str | Path, trusted: Sequence[str] = TRUSTED) -> Loaded:
@@ -109,8 +132,10 @@ def average(paths: Sequence[str | Path]) -> dict[str, Any]:
             mean = {name: value.double() / len(paths) for name, value in weights.items()}
             kinds = {name: value.dtype for name, value in weights.items()}
             continue
-        if part["recipe"] != first["recipe"] or not all(
-            same_tokenizer(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer")
+        if (
+            weights.keys() != mean.keys()
+            or part["recipe"] != first["recipe"]
+            or not all(same_tokenizer(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer"))
         ):
             raise CheckpointError(
                 f"{path} and {paths[0]} hold other models or vocabularies: average checkpoints of one run, or of runs with "

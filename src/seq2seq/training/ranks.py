@@ -1,9 +1,14 @@
 """What the processes of a training found, brought together."""
 
+import re
 from typing import TypeVar
 
 import torch.distributed
 
+from seq2seq.errors import TrainingError
+
+LOST = re.compile(r"(?i)connection (closed|reset)|broken pipe|socket|gloo|nccl|timed out")
+"""How the libraries call it."""
 Part = TypeVar("Part")
 
 
@@ -27,6 +32,21 @@ def merged(part: dict) -> dict:
         part: what this rank found; no two ranks use one key.
     """
     return {key: value for piece in gathered(part) for key, value in piece.items()}
+
+
+def process_lost(error: RuntimeError, processes: int) -> TrainingError | None:
+    """What to say where the talk with another process broke off; None if something else went wrong.
+
+    Args:
+        error: as torch raised it.
+        processes: of the training.
+    """
+    if processes < 2 or not LOST.search(str(error)):
+        return None
+    return TrainingError(
+        "another process of this training is gone: either it has said why, or it was killed, as by a system without memory; "
+        "go on with resume=last"
+    )
 
 
 def end_together() -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from lightning import LightningModule, Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from seq2seq.errors import TrainingError
@@ -34,3 +36,27 @@ class WholeCheckpoints(TorchCheckpointIO):
                 f"the checkpoint {path} of {content.nbytes / 1e6:,.1f} MB cannot be written ({error}); {stays}: make room, "
                 "or choose another run_dir, and go on with resume=last"
             ) from error
+
+
+def between_steps(trainer: Trainer, batch_idx: int) -> bool:
+    """Whether a checkpoint that is written when this batch ends holds all that a resumed training needs.
+
+    Not between batches whose gradients are added up, which no checkpoint holds; nor before a validation, which Lightning
+    would leave out of the resumed training. The end of the epoch, after its validation, is always a moment to write one.
+    """
+    last = trainer.is_last_batch or batch_idx + 1 >= trainer.num_training_batches
+    if last or (batch_idx + 1) % trainer.accumulate_grad_batches:
+        return False
+    every = trainer.val_check_batch
+    seen = trainer.fit_loop.total_batch_idx if trainer.check_val_every_n_epoch is None else batch_idx
+    return not isinstance(every, int) or every < 1 or (seen + 1) % every != 0
+
+
+class Periodic(ModelCheckpoint):
+    """Lightning's own, which puts off a checkpoint that is due until a resumed training could go on from it."""
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if between_steps(trainer, batch_idx):
+            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)

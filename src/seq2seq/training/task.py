@@ -121,7 +121,7 @@ class Translation(LightningModule):
         try:
             optimizer = self.build_optimizer(parameters)
             scheduler = self.build_scheduler(optimizer, total_steps=total_steps)
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise ConfigError(f"optimizer.* or scheduler.* (learning_rate among them) does not fit: {error}") from error
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step", "name": "lr"}}
 

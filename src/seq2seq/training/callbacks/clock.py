@@ -39,6 +39,10 @@ class Clock(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._fit_from = time.perf_counter()
 
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        # A training that goes on inside an epoch does not start it.
+        self._step_from = time.perf_counter()
+
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._step_from = time.perf_counter()
 
