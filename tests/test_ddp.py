@@ -4,9 +4,12 @@ import csv
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -144,6 +147,28 @@ def test_two_nodes_score_as_one_process_does(alone, tmp_path):
     assert lines == expected
     assert scores == same
     assert loss == pytest.approx(close, rel=1e-5)
+
+
+def test_a_mistake_that_all_processes_meet_is_no_traceback(tmp_path):
+    outcome = train(tmp_path, "trainer=ddp_cpu", "run_dir=run", "learning_rate=inf")
+    assert outcome.returncode != 0
+    assert "Traceback" not in outcome.stderr
+    assert "error: " in outcome.stderr
+
+
+@pytest.mark.nightly
+def test_where_one_process_is_killed_the_others_say_so(tmp_path):
+    command = [sys.executable, CONF.parent / "train.py", *SETTINGS, "trainer=ddp_cpu", "run_dir=run", "max_epochs=500"]
+    first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not (tmp_path / "run/checkpoints/last.ckpt").is_file() and time.monotonic() < until:
+        time.sleep(0.1)
+    children = Path(f"/proc/{first.pid}/task/{first.pid}/children").read_text().split()
+    os.kill(int(children[-1]), signal.SIGKILL)
+    error = first.communicate(timeout=60)[1]
+    assert first.returncode == 1
+    assert "another process of this training is gone" in error
+    assert "Traceback" not in error
 
 
 def test_a_sweep_over_several_processes_is_refused(tmp_path):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
+from seq2seq.cli.entry import OURS
 from tests.tiny import CONF
 
 sys.path.insert(0, str(CONF.parent))
@@ -25,6 +26,7 @@ def command(capsys, monkeypatch, tmp_path, tmp_path_factory):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("HYDRA_FULL_ERROR", raising=False)
+    monkeypatch.delenv(OURS, raising=False)
     cache = tmp_path_factory.getbasetemp() / "cache"
 
     def run(*arguments: str) -> Outcome:

@@ -1,3 +1,4 @@
+import gzip
 import re
 
 import pytest
@@ -97,6 +98,25 @@ def test_invalid_utf8(corpus, write, name):
     message = f"{path}, line 3: byte 0xfc at offset 16 of the file is not valid UTF-8"
     with pytest.raises(CorpusError, match=re.escape(message)):
         read(corpus(split))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(b"a\tA\n"), r"train\.tsv: is compressed; unpack it first, as in `gunzip"),
+        ("a\tA\n".encode("utf-16"), r"train\.tsv: is UTF-16; convert it, as in `iconv -f UTF-16"),
+    ],
+    ids=["gzip", "UTF-16"],
+)
+def test_other_kinds_of_text_files_are_named(corpus, write, content, words):
+    with pytest.raises(CorpusError, match=words):
+        read(corpus(write("train.tsv", content)))
+
+
+@pytest.mark.parametrize("value", [5, [5, 6], [None, "a"], [["a", "b"], "c"], "", {"a": "b"}], ids=str)
+def test_what_is_no_path(corpus, value):
+    with pytest.raises(ConfigError, match=r"data\.train=.*must be one path or two"):
+        corpus(value)
 
 
 def test_offset_of_an_invalid_byte_counts_the_byte_order_mark(corpus, write):

@@ -7,7 +7,7 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from seq2seq.errors import CheckpointError
-from seq2seq.training.checkpoint import KEY, load, read
+from seq2seq.training.checkpoint import KEY, average, load, read
 from tests.training.conftest import make_task, make_trainer
 
 
@@ -106,3 +106,39 @@ def test_a_damaged_tokenizer_is_refused(trained):
     changed(trained[0], source_tokenizer=torch.zeros(10, dtype=torch.uint8))
     with pytest.raises(CheckpointError, match="cannot be used"):
         load(trained[0])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda checkpoint: checkpoint.pop("state_dict"), "state_dict holds no weights"),
+        (lambda checkpoint: checkpoint.update(state_dict=5), "state_dict holds no weights"),
+        (lambda checkpoint: checkpoint["state_dict"].update({"model.output.bias": "x"}), "state_dict holds no weights"),
+        (
+            lambda checkpoint: checkpoint["state_dict"]["model.output.bias"].fill_(torch.nan),
+            r"model\.output\.bias.*nan or inf",
+        ),
+        (lambda checkpoint: checkpoint[KEY].pop("recipe"), "recipe is no JSON"),
+        (lambda checkpoint: checkpoint[KEY].update(recipe="{"), "recipe is no JSON"),
+        (lambda checkpoint: checkpoint[KEY].update(recipe="[1]"), "recipe is no JSON of an object"),
+        (lambda checkpoint: checkpoint[KEY].update(source_tokenizer="text"), "source_tokenizer"),
+        (lambda checkpoint: checkpoint[KEY].update(target_tokenizer=3), "target_tokenizer"),
+        (lambda checkpoint: checkpoint[KEY].pop("target_tokenizer"), "target_tokenizer is missing"),
+    ],
+)
+def test_what_is_missing_or_of_the_wrong_kind_is_named(trained, spoil, words):
+    checkpoint = torch.load(trained[0], weights_only=True)
+    spoil(checkpoint)
+    torch.save(checkpoint, trained[0])
+    with pytest.raises(CheckpointError, match=rf"last\.ckpt is damaged: .*{words}"):
+        load(trained[0])
+
+
+@pytest.mark.parametrize("lacking", [0, 1])
+def test_no_mean_of_checkpoints_one_of_which_lacks_a_weight(trained, lacking):
+    paths = [trained[0], trained[0].with_name("best.ckpt")]
+    checkpoint = torch.load(paths[lacking], weights_only=True)
+    del checkpoint["state_dict"]["model.output.bias"]
+    torch.save(checkpoint, paths[lacking])
+    with pytest.raises(CheckpointError, match="hold other models or vocabularies"):
+        average(paths)

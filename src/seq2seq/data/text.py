@@ -5,6 +5,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from seq2seq.data.corpus import Pair
 from seq2seq.errors import ConfigError, CorpusError
@@ -36,14 +37,14 @@ class TextCorpus:
 
     def __init__(
         self,
-        train: str | Sequence[str] | None = None,
-        valid: str | Sequence[str] | None = None,
-        test: str | Sequence[str] | None = None,
+        train: Any = None,
+        valid: Any = None,
+        test: Any = None,
         source: str = "en",
         target: str = "de",
     ) -> None:
         self.source, self.target = source, target
-        given: dict[Split, str | Sequence[str] | None] = {"train": train, "valid": valid, "test": test}
+        given: dict[Split, Any] = {"train": train, "valid": valid, "test": test}
         self.files: dict[Split, tuple[Path, ...]] = {split: _paths(split, value) for split, value in given.items()}
         for path in itertools.chain.from_iterable(self.files.values()):
             _check_file(path)
@@ -96,7 +97,7 @@ class TextCorpus:
                     )
 
 
-def _paths(split: Split, value: str | Sequence[str] | None) -> tuple[Path, ...]:
+def _paths(split: Split, value: Any) -> tuple[Path, ...]:
     if value is None:
         raise ConfigError(f"data.{split} is not set: name your files, as in `python train.py data=text {EXAMPLE} ...`")
     several = isinstance(value, Sequence) and not isinstance(value, str)
