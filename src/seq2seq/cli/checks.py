@@ -59,7 +59,7 @@ def check_settings(config: DictConfig) -> None:
     for name, (fits, wanted) in RULES.items():
         value = config
         for key in name.split("."):
-            if value is None or key not in value:
+            if not isinstance(value, DictConfig) or key not in value:
                 break
             value = value[key]
         else:

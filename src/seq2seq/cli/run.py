@@ -1,13 +1,12 @@
 """One training run, assembled from its config: the place where Hydra's world meets the package's."""
 
-import json
 import logging
 import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import torch
 from hydra.core.hydra_config import HydraConfig
@@ -22,18 +21,18 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.attention.base import placed, reach, too_long
 from seq2seq.cli.checks import check_settings, claim, lightning_message
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
+from seq2seq.cli.resuming import check_own_folder, check_same_model, checkpoint_to_resume
 from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
-from seq2seq.errors import CheckpointError, ConfigError
+from seq2seq.errors import ConfigError
 from seq2seq.models.encoder import RecurrentEncoder
 from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.report.heatmaps import draw_heatmaps
-from seq2seq.report.settings import flat
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
-from seq2seq.training.checkpoint import KEY, pack, read, same_tokenizer
+from seq2seq.training.checkpoint import pack
 from seq2seq.training.compiling import compiled_forward, not_compiled
 from seq2seq.training.loggers import forget_from
 from seq2seq.training.ranks import end_together, process_lost
@@ -127,7 +126,7 @@ def assemble(config: DictConfig) -> Run:
     forget_peak()
     folder = Path(HydraConfig.get().runtime.output_dir)
     check_settings(config)
-    resume = _checkpoint_to_resume(config.resume, folder)
+    resume = checkpoint_to_resume(config.resume, folder)
     claim(folder)
     seed_everything(config.seed, workers=True, verbose=False)
     search = build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding")
@@ -139,9 +138,9 @@ def assemble(config: DictConfig) -> Run:
     _check_reach(model, data)
     _check_residual(config.residual, model)
     if resume is not None:
-        _check_same_model(resume, model, pack(recipe, data.tokenizers))
-        check_same_run(resume, config)
-        _check_own_folder(resume, folder)
+        check_same_model(resume, model, pack(recipe, data.tokenizers))
+        check_same_run(resume.path, config)
+        check_own_folder(resume.path, folder)
     task = Translation(
         model=model,
         recipe=recipe,
@@ -154,7 +153,7 @@ def assemble(config: DictConfig) -> Run:
         forward=compiled_forward() if config.compile else Seq2Seq.__call__,
     )
     if resume is not None:
-        forget_from(folder / "metrics.csv", read(resume)["global_step"])
+        forget_from(folder / "metrics.csv", resume.content["global_step"])
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
@@ -168,7 +167,7 @@ def assemble(config: DictConfig) -> Run:
         OmegaConf.save(config, folder / "config.yaml", resolve=True)
         counts = model.parameter_counts()
         print("parameters: " + ", ".join(f"{part} {count:,}" for part, count in counts.items()))
-    return Run(folder, data, task, trainer, resume)
+    return Run(folder, data, task, trainer, resume and resume.path)
 
 
 def _check_processes(trainer: Trainer) -> None:
@@ -226,71 +225,6 @@ def quieten() -> None:
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.distributed"):
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("lightning.pytorch").propagate = False
-
-
-def _checkpoint_to_resume(resume: str | None, folder: Path) -> Path | None:
-    last = folder / "checkpoints" / "last.ckpt"
-    if resume is None:
-        # A sweep that is started again goes on inside the cell where it was stopped.
-        return last if in_sweep() and last.is_file() else None
-    path = last if resume == "last" else Path(resume)
-    if resume == "last" and not last.is_file():
-        raise CheckpointError(
-            f"{folder} holds no checkpoint to resume from: name the folder of a run or, where a training was ended before "
-            "its first checkpoint, remove the folder and start it again without resume"
-        )
-    checkpoint = read(path)
-    if "optimizer_states" in checkpoint and not (
-        isinstance(checkpoint.get("loops"), dict)
-        and "fit_loop" in checkpoint["loops"]
-        and isinstance(checkpoint.get("global_step"), int)
-    ):
-        raise CheckpointError(f"{path} does not say how far its training was: it is damaged; use another file")
-    if "optimizer_states" not in checkpoint:
-        raise CheckpointError(
-            f"{path} holds weights alone, as callbacks=recent, seq2seq-average and seq2seq-share write them: a training "
-            "goes on from a checkpoint such as RUN_DIR/checkpoints/last.ckpt"
-        )
-    return path
-
-
-def _check_own_folder(path: Path, folder: Path) -> None:
-    own = path.absolute().parent.parent
-    if (own / "config.yaml").is_file() and own.resolve() != folder.resolve():
-        raise CheckpointError(
-            f"resume={path} belongs to the run in {own}, whose best checkpoint and results lie there: go on with "
-            f"run_dir={own} resume=last, or copy that folder and go on in the copy"
-        )
-
-
-def _check_same_model(path: Path, model: torch.nn.Module, packed: dict[str, Any]) -> None:
-    checkpoint = read(path)
-    saved = {name.removeprefix("model."): value.shape for name, value in checkpoint["state_dict"].items()}
-    wanted = {name: value.shape for name, value in model.state_dict().items()}
-    different = sorted(name for name in saved.keys() | wanted.keys() if saved.get(name) != wanted.get(name))
-    if different:
-        name = different[0]
-        raise CheckpointError(
-            f"resume={path} holds another model: {len(different)} weights differ, the first {name} is "
-            f"{_shape(saved.get(name))} there and {_shape(wanted.get(name))} here; resume with the settings of its run"
-        )
-    found, here = (flat(json.loads(part["recipe"])) for part in (checkpoint[KEY], packed[KEY]))
-    for name in sorted(found.keys() | here.keys()):
-        if found.get(name) != here.get(name):
-            raise CheckpointError(
-                f"resume={path} holds another model: {name} is {found.get(name, 'missing')} there and "
-                f"{here.get(name, 'missing')} here; resume with the settings of its run"
-            )
-    for side in ("source_tokenizer", "target_tokenizer"):
-        if not same_tokenizer(checkpoint[KEY][side], packed[KEY][side]):
-            raise CheckpointError(
-                f"resume={path} was trained with another {side.replace('_', ' ')}, whose numbers stand for other pieces; "
-                "resume with the data and the tokenizer settings of its run"
-            )
-
-
-def _shape(shape: torch.Size | None) -> str:
-    return "missing" if shape is None else "x".join(map(str, shape))
 
 
 def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
