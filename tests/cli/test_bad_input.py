@@ -75,6 +75,7 @@ CASES = {
         ["+trainer.val_check_interval=1000"],
         ["cannot go on as configured", "val_check_interval"],
     ),
+    "a number for a callback": (["callbacks.early_stopping=5"], ["callbacks.early_stopping=5", "give null"]),
     "an empty run_dir": (["run_dir="], ["run_dir is empty"]),
     "an empty cache_dir": (["cache_dir="], ["cache_dir is empty"]),
     "a size below 0": (["hidden_size=-4"], ["hidden_size must be at least 2, found -4"]),

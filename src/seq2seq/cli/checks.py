@@ -65,6 +65,12 @@ def check_settings(config: DictConfig) -> None:
         else:
             if not fits(value):
                 raise ConfigError(f"{name}={value} is not possible: give {wanted}")
+    for shelf in ("callbacks", "logger"):
+        for name, part in (config[shelf] or {}).items():
+            if part is not None and not (isinstance(part, DictConfig) and "_target_" in part):
+                raise ConfigError(
+                    f"{shelf}.{name}={part} is no part of a training: give null, or settings with a _target_"
+                )
     devices, cores = config.trainer.get("devices"), os.cpu_count() or 1
     if config.trainer.get("accelerator") == "cpu" and isinstance(devices, int) and devices > MOST_A_CORE * cores:
         raise ConfigError(
