@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 from filelock import FileLock
+from tensorboard.backend.event_processing import event_file_loader
+from tensorboard.compat.proto import event_pb2
 
 from tests.tiny import CONF, SMALL
 
@@ -45,6 +47,20 @@ def test_two_runs_that_start_at_once_do_not_mix(tmp_path):
     rows = list(csv.DictReader((tmp_path / "run/metrics.csv").open()))
     steps = [row["step"] for row in rows if row["train/loss"]]
     assert len(steps) == len(set(steps))
+
+
+def test_tensorboard_is_told_from_where_on_a_training_goes_on(command):
+    assert command(*SMALL, "run_dir=run").code == 0
+    step = torch.load("run/checkpoints/last.ckpt", weights_only=True)["global_step"]
+    outcome = command(*SMALL, "run_dir=run", "resume=last", "max_epochs=3")
+    assert outcome.code == 0, outcome.error
+    starts = [
+        event.step
+        for path in Path("run/tensorboard").glob("events*")
+        for event in event_file_loader.EventFileLoader(str(path)).Load()
+        if event.session_log.status == event_pb2.SessionLog.START
+    ]
+    assert starts == [step]
 
 
 def test_without_results_it_says_so(command):

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from seq2seq.attention.base import placed, reach, too_long
 from seq2seq.cli.checks import check_settings, claim, lightning_message
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
-from seq2seq.cli.resuming import check_own_folder, check_same_model, checkpoint_to_resume
+from seq2seq.cli.resuming import Resumed, check_own_folder, check_same_model, checkpoint_to_resume
 from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import ConfigError
@@ -155,7 +155,7 @@ def assemble(config: DictConfig) -> Run:
     if resume is not None:
         forget_from(folder / "metrics.csv", resume.content["global_step"])
     callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
-    loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
+    loggers = [_logger(logger, resume) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
     _check_processes(trainer)
     if in_sweep() and trainer.world_size > 1:
@@ -225,6 +225,12 @@ def quieten() -> None:
     for name in ("lightning.pytorch.utilities.rank_zero", "lightning.fabric.utilities.distributed"):
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.getLogger("lightning.pytorch").propagate = False
+
+
+def _logger(settings: DictConfig, resume: Resumed | None) -> Logger:
+    # TensorBoard shows no point twice if it is told from where on a training is told anew.
+    anew = resume is not None and settings["_target_"].endswith("TensorBoardLogger")
+    return instantiate(settings, purge_step=resume.content["global_step"]) if anew else instantiate(settings)
 
 
 def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
