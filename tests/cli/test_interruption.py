@@ -87,7 +87,9 @@ def test_ctrl_c_before_the_first_step_and_twice_in_a_row(tmp_path):
     time.sleep(0.02)
     twice.send_signal(signal.SIGINT)
     error = twice.communicate(timeout=60)[1]
-    assert twice.returncode == 130, error
+    # Ended by the program, or by the signal itself, of which a shell makes the same number.
+    assert twice.returncode in (130, -signal.SIGINT), error
+    assert "Traceback" not in error
 
 
 def kill_and_resume(folder, whole, kills, draw):

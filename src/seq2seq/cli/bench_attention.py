@@ -7,8 +7,7 @@ from hydra.utils import instantiate
 from torch import Tensor
 
 from seq2seq.attention.base import Attention, build_attention
-from seq2seq.cli.benching import Figure, check_earlier, composed, finish, print_rows
-from seq2seq.errors import ConfigError
+from seq2seq.cli.benching import Figure, begin, composed, finish, print_rows
 from seq2seq.probes.cost import limit_of_call, measure
 from seq2seq.types import Memory
 
@@ -20,10 +19,7 @@ def bench_attention(options: argparse.Namespace) -> None:
         ConfigError: an attention does not exist or does not fit, or a number is out of range.
     """
     sizes = (options.batch, options.source, options.target, options.size)
-    if min(*sizes, options.repetitions, options.threads) < 1:
-        raise ConfigError("--batch, --source, --target, --size, --repetitions and --threads must be at least 1")
-    check_earlier(options, "attention")
-    torch.set_num_threads(options.threads)
+    begin(options, "attention", "batch", "source", "target", "size", "repetitions")
     known = sorted(path.stem for path in (options.conf / "attention").glob("*.yaml"))
     names = known if options.attention is None else options.attention.split(",")
     works, saved = [], []

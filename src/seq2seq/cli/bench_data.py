@@ -7,8 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TypeVar
 
-from seq2seq.cli.benching import check_earlier, composed, finish, print_rows
-from seq2seq.errors import ConfigError
+from seq2seq.cli.benching import begin, composed, finish, print_rows
 
 Found = TypeVar("Found")
 
@@ -25,9 +24,7 @@ def bench_data(options: argparse.Namespace) -> None:
     """
     from hydra.utils import instantiate
 
-    if options.batches < 1:
-        raise ConfigError("--batches must be at least 1")
-    check_earlier(options, "data")
+    begin(options, "data", "batches")
     config = composed(options.conf, options.overrides)
 
     def opened() -> tuple:

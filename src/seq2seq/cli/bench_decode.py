@@ -2,9 +2,7 @@
 
 import argparse
 
-import torch
-
-from seq2seq.cli.benching import Figure, check_earlier, finish, print_rows
+from seq2seq.cli.benching import Figure, begin, finish, print_rows
 from seq2seq.data.text import sentences
 from seq2seq.decoding.beam import Beam
 from seq2seq.errors import ConfigError, CorpusError
@@ -20,10 +18,9 @@ def bench_decode(options: argparse.Namespace) -> None:
         CheckpointError, CorpusError: a file cannot be used.
     """
     beams = [int(part) if part.isdigit() else 0 for part in options.beams.split(",")]
-    if min(options.repetitions, options.threads, *beams) < 1:
-        raise ConfigError("--beams, --repetitions and --threads must be whole numbers of at least 1")
-    check_earlier(options, "decode")
-    torch.set_num_threads(options.threads)
+    if min(beams) < 1:
+        raise ConfigError(f"--beams must be whole numbers of at least 1, found {options.beams}")
+    begin(options, "decode", "repetitions")
     lines = [line for line in sentences(options.source) if line.strip()]
     if not lines:
         raise CorpusError(f"{options.source}: holds no line with words in it")

@@ -10,10 +10,9 @@ import torch
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from seq2seq.cli.benching import Figure, check_earlier, composed, finish, print_rows
+from seq2seq.cli.benching import Figure, begin, composed, finish, print_rows
 from seq2seq.cli.command import check_new
-from seq2seq.cli.memory import keep_few_preparations, keep_freed_memory
-from seq2seq.errors import ConfigError
+from seq2seq.models.loss import summed_loss
 from seq2seq.models.recipe import build
 from seq2seq.probes.cost import measure
 from seq2seq.report.style import legend, looks, new_figure, save
@@ -54,13 +53,8 @@ def bench_scaling(options: argparse.Namespace) -> None:
     Raises:
         ConfigError: a setting does not exist, a number is out of range, or ``--out`` is in use.
     """
-    if min(options.repetitions, options.threads) < 1:
-        raise ConfigError("--repetitions and --threads must be at least 1")
+    begin(options, "scaling", "repetitions")
     check_new(options.out)
-    check_earlier(options, "scaling")
-    torch.set_num_threads(options.threads)
-    keep_few_preparations()
-    keep_freed_memory()
     places = [(name, value) for name, axis in AXES.items() for value in axis.values]
     works = [([_step(options, Sizes()._replace(**{name: value}))], []) for name, value in places]
     measured = dict(zip(places, (whole for whole, _ in measure(works, options.repetitions)), strict=True))
@@ -105,8 +99,8 @@ def _step(options: argparse.Namespace, sizes: Sizes) -> Callable[[], None]:
     )
 
     def step() -> None:
-        logits = model.output(model(source, inputs).features.flatten(0, 1))
-        torch.nn.functional.cross_entropy(logits, targets.flatten()).backward()
+        features = model(source, inputs).features.flatten(0, 1)
+        (summed_loss(model.output, features, targets.flatten()) / targets.numel()).backward()
         optimizer.step()
         optimizer.zero_grad()
 

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 import torch
 from hydra.utils import instantiate
 from lightning import Callback, LightningModule, Trainer, seed_everything
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.data import DataLoader
 
-from seq2seq.cli.benching import Figure, check_earlier, composed, finish, print_columns
-from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
+from seq2seq.cli.benching import Figure, begin, composed, finish, print_columns
+from seq2seq.cli.building import build_data, build_listed, build_search, build_task
+from seq2seq.cli.memory import forget_peak
 from seq2seq.cli.run import quieten
 from seq2seq.data.datamodule import TranslationData
-from seq2seq.errors import ConfigError
-from seq2seq.models.recipe import build
 from seq2seq.probes.cost import limit_of, machine, measure
 from seq2seq.probes.parts import LOSS, OPTIMIZER, PARTS, part, shares_of_parts
 from seq2seq.spread import evenly
@@ -48,13 +47,8 @@ def bench_train(options: argparse.Namespace) -> None:
     Raises:
         ConfigError: a setting does not exist, or there is nothing to measure.
     """
-    if min(options.batches, options.repetitions, options.threads) < 1:
-        raise ConfigError("--batches, --repetitions and --threads must be at least 1")
-    check_earlier(options, "train")
-    torch.set_num_threads(options.threads)
+    begin(options, "train", "batches", "repetitions")
     quieten()
-    keep_few_preparations()
-    keep_freed_memory()
     with tempfile.TemporaryDirectory() as folder:
         subjects = [
             _subject(decoder, attention, options, Path(folder))
@@ -93,19 +87,8 @@ def _subject(decoder: str, attention: str, options: argparse.Namespace, folder: 
     overrides = [*options.overrides, f"model={decoder}", f"attention={attention}"]
     config = composed(options.conf, overrides, folder / f"{decoder}-{attention}")
     seed_everything(config.seed, verbose=False)
-    data: TranslationData = instantiate(config.datamodule)
-    data.prepare_data()
-    data.setup()
-    recipe = OmegaConf.to_container(config.model, resolve=True)
-    task = Translation(
-        build(recipe, **data.tokenizers.sizes()).train(),
-        recipe,
-        data.tokenizers,
-        build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding"),
-        instantiate(config.optimizer),
-        instantiate(config.scheduler),
-        config.label_smoothing,
-    )
+    data = build_data(config)
+    task = build_task(config, data, build_search(config)).train()
     torch.set_float32_matmul_precision(config.matmul_precision)
     loader = data.train_dataloader()
     len(loader)  # plans the epoch
@@ -165,14 +148,12 @@ def _added_by_trainer(subject: Subject, repetitions: int) -> Figure:
     beside = _Beside(_stepping(bare, subject.config), subject.batches)
     config, data = subject.config, subject.data
     data.train_dataloader = lambda: DataLoader(subject.batches, batch_size=None, collate_fn=lambda batch: batch)
-    callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
     # Nothing is validated.
-    callbacks = [callback for callback in callbacks if getattr(callback, "monitor", None) is None]
-    loggers = [instantiate(logger) for logger in config.logger.values() if logger is not None]
+    callbacks = [each for each in build_listed(config.callbacks) if getattr(each, "monitor", None) is None]
     trainer: Trainer = instantiate(
         config.trainer,
         callbacks=[*callbacks, beside],
-        logger=loggers,
+        logger=build_listed(config.logger),
         max_epochs=repetitions + 1,
         log_every_n_steps=min(config.trainer.log_every_n_steps, len(subject.batches)),
         limit_val_batches=0,

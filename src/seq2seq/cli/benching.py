@@ -48,6 +48,7 @@ def composed(conf: Path, overrides: Sequence[str], folder: Path | None = None) -
     from hydra.core.hydra_config import HydraConfig
 
     from seq2seq.cli import settings
+    from seq2seq.cli.checks import check_settings
     from seq2seq.cli.entry import register_resolvers
 
     if not (conf / "train.yaml").is_file():
@@ -60,6 +61,7 @@ def composed(conf: Path, overrides: Sequence[str], folder: Path | None = None) -
             config = compose("train", list(overrides), return_hydra_config=folder is not None)
     except Exception as error:
         raise ConfigError(str(error)) from error
+    check_settings(config)
     if folder is not None:
         config.hydra.runtime.output_dir = str(folder)
         HydraConfig.instance().set_config(config)
@@ -128,14 +130,29 @@ def finish(kind: str, rows: Sequence[Mapping[str, Any]], options: argparse.Names
     print(json.dumps(found))
 
 
-def check_earlier(options: argparse.Namespace, kind: str) -> None:
-    """Reads what ``--compare`` names before anything is measured.
+def begin(options: argparse.Namespace, kind: str, *counts: str) -> None:
+    """Looks at what was asked for before anything is measured, and settles threads and memory as a training has them.
+
+    Args:
+        options: with ``threads`` and ``compare``.
+        kind: the benchmark's name.
+        counts: options that have to be at least 1, as ``threads`` has.
 
     Raises:
-        ConfigError: it is no earlier benchmark, or one of another kind.
+        ConfigError: a number is out of range, or the earlier benchmark is none, or of another kind.
     """
+    import torch
+
+    from seq2seq.cli.memory import keep_few_preparations, keep_freed_memory
+
+    for name in (*counts, "threads"):
+        if getattr(options, name) < 1:
+            raise ConfigError(f"--{name} must be at least 1, found {getattr(options, name)}")
     if options.compare is not None:
         _earlier(options.compare, kind)
+    torch.set_num_threads(options.threads)
+    keep_few_preparations()
+    keep_freed_memory()
 
 
 def _earlier(path: Path, kind: str) -> dict[str, Any]:

@@ -41,7 +41,6 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a whole number of at least 1",
     ),
     "tokenizer.joint": (lambda value: isinstance(value, bool), "true or false"),
-    "tokenizer.most_pairs": (_whole(2), "a whole number of at least 2"),
     "callbacks.samples.count": (_whole(0), "a whole number of at least 0"),
     "callbacks.results.sentences": (_whole(0), "a whole number of at least 0"),
     "callbacks.start.sentences": (_whole(0), "a whole number of at least 0"),

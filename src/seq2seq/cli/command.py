@@ -1,6 +1,7 @@
 """What the small commands share: how they end, where they read a model from and where they write."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,14 @@ def run(
         work(options)
     except UserError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        leave_to_signals()
+        sys.exit(130)
+
+
+def leave_to_signals() -> None:
+    """Lets Ctrl-C end the program at once from here on: there is nothing left to interrupt but the way out."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:

@@ -19,6 +19,7 @@ from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.attention.base import placed, reach, too_long
+from seq2seq.cli.building import build_data, build_listed, build_search, build_task
 from seq2seq.cli.checks import check_settings, claim, lightning_message
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
 from seq2seq.cli.resuming import Resumed, check_own_folder, check_same_model, checkpoint_to_resume
@@ -26,14 +27,12 @@ from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import ConfigError
 from seq2seq.models.encoder import RecurrentEncoder
-from seq2seq.models.recipe import build
 from seq2seq.models.recurrent import Recurrent
-from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
 from seq2seq.training.checkpoint import pack
-from seq2seq.training.compiling import compiled_forward, not_compiled
+from seq2seq.training.compiling import not_compiled
 from seq2seq.training.loggers import forget_from
 from seq2seq.training.ranks import end_together, process_lost
 from seq2seq.training.saving import WholeCheckpoints
@@ -129,32 +128,17 @@ def assemble(config: DictConfig) -> Run:
     resume = checkpoint_to_resume(config.resume, folder)
     claim(folder)
     seed_everything(config.seed, workers=True, verbose=False)
-    search = build(OmegaConf.to_container(config.decoding, resolve=True), key="decoding")
-    data: TranslationData = instantiate(config.datamodule)
-    data.prepare_data()
-    data.setup()
-    recipe = OmegaConf.to_container(config.model, resolve=True)
-    model = build(recipe, **data.tokenizers.sizes())
-    _check_reach(model, data)
-    _check_residual(config.residual, model)
+    search = build_search(config)
+    data = build_data(config)
+    task = build_task(config, data, search)
+    _check_reach(task.model, data)
+    _check_residual(config.residual, task.model)
     if resume is not None:
-        check_same_model(resume, model, pack(recipe, data.tokenizers))
+        check_same_model(resume, task.model, pack(task.recipe, data.tokenizers))
         check_same_run(resume.path, config)
         check_own_folder(resume.path, folder)
-    task = Translation(
-        model=model,
-        recipe=recipe,
-        tokenizers=data.tokenizers,
-        search=search,
-        optimizer=instantiate(config.optimizer),
-        scheduler=instantiate(config.scheduler),
-        label_smoothing=config.label_smoothing,
-        language=data.corpus.target,
-        forward=compiled_forward() if config.compile else Seq2Seq.__call__,
-    )
-    if resume is not None:
         forget_from(folder / "metrics.csv", resume.content["global_step"])
-    callbacks = [instantiate(callback) for callback in config.callbacks.values() if callback is not None]
+    callbacks = build_listed(config.callbacks)
     loggers = [_logger(logger, resume) for logger in config.logger.values() if logger is not None]
     trainer = _trainer(config, callbacks, loggers)
     _check_processes(trainer)
@@ -165,7 +149,7 @@ def assemble(config: DictConfig) -> Run:
         )
     if trainer.is_global_zero:
         OmegaConf.save(config, folder / "config.yaml", resolve=True)
-        counts = model.parameter_counts()
+        counts = task.model.parameter_counts()
         print("parameters: " + ", ".join(f"{part} {count:,}" for part, count in counts.items()))
     return Run(folder, data, task, trainer, resume and resume.path)
 

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from seq2seq.cli.command import add_trust
+from seq2seq.cli.command import add_trust, leave_to_signals
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
 from seq2seq.errors import ConfigError, CorpusError, UserError
 from seq2seq.progress import progress
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.flush()
         sys.exit(f"error: {SETTING.sub(_option, str(error))}")
     except KeyboardInterrupt:
+        leave_to_signals()
         sys.exit(130)
     except BrokenPipeError:
         # Whoever read the output has seen enough, as `| head` does.
