@@ -4,7 +4,7 @@ import random
 
 import pytest
 import sacrebleu
-from torchmetrics.text import CHRFScore, SacreBLEUScore
+from torchmetrics.text import SacreBLEUScore
 
 from seq2seq.metrics.corpus import bleu_tokenizer, corpus_scores
 
@@ -28,8 +28,6 @@ def test_torchmetrics_equals_sacrebleu(seed):
     targets = [[reference] for reference in REFERENCES]
     assert 20 < scores.bleu < 100
     assert 100 * SacreBLEUScore()(hypotheses, targets).item() == pytest.approx(scores.bleu, abs=1e-3)
-    # torchmetrics adds a tiny constant where sacreBLEU leaves an empty order out.
-    assert 100 * CHRFScore(n_word_order=0)(hypotheses, targets).item() == pytest.approx(scores.chrf, abs=5e-3)
 
 
 def test_validation_scores_the_corpus_and_not_the_mean_of_batches():

@@ -7,11 +7,12 @@ from jaxtyping import Float, Int
 from lightning import LightningModule
 from torch import Tensor
 from torchmetrics import MeanMetric
-from torchmetrics.text import CHRFScore, SacreBLEUScore
+from torchmetrics.text import SacreBLEUScore
 
 from seq2seq.data.tokenizer import Tokenizers
 from seq2seq.decoding.greedy import Search
 from seq2seq.errors import ConfigError
+from seq2seq.metrics.chrf import ChrF
 from seq2seq.metrics.corpus import bleu_tokenizer
 from seq2seq.models.loss import summed_loss
 from seq2seq.models.seq2seq import Seq2Seq
@@ -71,7 +72,7 @@ class Translation(LightningModule):
         self.learning_forward = forward
         self.valid_loss, self.test_loss = MeanMetric(), MeanMetric()
         self.bleu = SacreBLEUScore(tokenize=bleu_tokenizer(language))
-        self.chrf = CHRFScore(n_word_order=0)
+        self.chrf = ChrF()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         loss, per_token = self.loss(batch)
@@ -88,13 +89,13 @@ class Translation(LightningModule):
         self.valid_loss.update(summed / count, weight=count)
         translated = self.translate(batch, "valid")
         self.bleu.update(translated.texts, [[reference] for reference in translated.references])
-        self.chrf.update(translated.texts, [[reference] for reference in translated.references])
+        self.chrf.update(translated.texts, translated.references)
         return translated
 
     def on_validation_epoch_end(self) -> None:
         self.log("valid/loss", self.valid_loss.compute())
         self.log("valid/bleu", 100 * self.bleu.compute(), prog_bar=True)
-        self.log("valid/chrf", 100 * self.chrf.compute())
+        self.log("valid/chrf", self.chrf.compute())
         for metric in (self.valid_loss, self.bleu, self.chrf):
             metric.reset()
 
