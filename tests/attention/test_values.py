@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from seq2seq.attention.additive import AdditiveAttention
+from seq2seq.attention.additive import AdditiveAttention, additive_scores
 from seq2seq.attention.concat import ConcatAttention
 from seq2seq.attention.dot import DotProductAttention
 from seq2seq.attention.general import GeneralAttention
@@ -175,6 +175,12 @@ def test_additive_scores_and_gradients_are_those_of_the_definition():
         strict=True,
     ):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_additive_scores_agree_with_finite_differences():
+    torch.manual_seed(0)
+    sides = [torch.randn(*shape).double().requires_grad_() for shape in ((2, 3, 4), (2, 5, 4), (4,))]
+    assert torch.autograd.gradcheck(additive_scores, sides)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
