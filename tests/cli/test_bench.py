@@ -182,3 +182,20 @@ def test_scaling_times_real_steps(capsys, tmp_path, monkeypatch):
         growth, low, high = row["exponent"]
         assert low <= growth <= high
         assert row["16 ms"][0] / row["8 ms"][0] == pytest.approx(2**growth, rel=0.2)
+
+
+def test_choices_are_timed_where_they_are_made(capsys, tmp_path):
+    settings = [setting for setting in SMALL if not setting.startswith("debug")]
+    flags = ["--batches=2", "--repetitions=2", "--threads=1", f"--conf={CONF}", "--attention=additive,scaled"]
+    threads, precision = torch.get_num_threads(), torch.get_float32_matmul_precision()
+    try:
+        main(["choices", *settings, "hidden_size=16", f"cache_dir={tmp_path}", *flags])
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_float32_matmul_precision(precision)
+    rows = json.loads(capsys.readouterr().out.strip().splitlines()[-1])["rows"]
+    names = [row["name"] for row in rows]
+    assert [name for name in names if "pair by pair" in name] == ["parallel additive: additive scores pair by pair"]
+    assert sum("as it is" in name for name in names) == 2
+    assert all(row["ratio"] == [1, 1, 1] for row in rows if "as it is" in row["name"])
+    assert all(row["step_ms"][1] > 0 < row["ratio"][1] for row in rows)

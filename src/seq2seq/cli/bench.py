@@ -1,4 +1,4 @@
-"""``seq2seq-bench train|attention|decode|scaling|data``: how fast, beside what is possible."""
+"""``seq2seq-bench train|choices|attention|decode|scaling|data``: how fast, beside what is possible."""
 
 import argparse
 import os
@@ -20,12 +20,16 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
 
     train = commands.add_parser("train", help="training steps: their limit, their parts, what Lightning adds")
-    train.add_argument("overrides", nargs="*", help="settings as for train.py, such as data=multi30k data.path=DIR")
-    train.add_argument("--attention", default="none,additive,scaled", help="which ones, separated by commas")
-    train.add_argument(
-        "--model", default="parallel", help="which decoders, separated by commas: parallel,bahdanau,luong"
-    )
-    train.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
+    choices = commands.add_parser("choices", help="what each thing that makes a training step fast brings")
+    for command, attentions in ((train, "none,additive,scaled"), (choices, "additive")):
+        command.add_argument(
+            "overrides", nargs="*", help="settings as for train.py, such as data=multi30k data.path=DIR"
+        )
+        command.add_argument("--attention", default=attentions, help="which ones, separated by commas")
+        command.add_argument(
+            "--model", default="parallel", help="which decoders, separated by commas: parallel,bahdanau,luong"
+        )
+        command.add_argument("--batches", type=int, default=10, help="batches a repetition, spread over an epoch")
 
     attention = commands.add_parser(
         "attention", help="each attention alone: its limit, and what it keeps for its gradient"
@@ -51,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
 
     for name, command, repetitions in (
         ("train", train, 7),
+        ("choices", choices, 7),
         ("attention", attention, 7),
         ("decode", decode, 5),
         ("scaling", scaling, 5),

@@ -51,12 +51,12 @@ def bench_train(options: argparse.Namespace) -> None:
     quieten()
     with tempfile.TemporaryDirectory() as folder:
         subjects = [
-            _subject(decoder, attention, options, Path(folder))
+            subject_of(decoder, attention, options, Path(folder))
             for decoder, attention in itertools.product(options.model.split(","), options.attention.split(","))
         ]
         works = []
         for subject in subjects:
-            step = _stepping(subject.task, subject.config)
+            step = stepping(subject.task, subject.config)
             steps = [lambda batch=batch, step=step: step(batch) for batch in subject.batches]
             works.append((steps, [part for batch in subject.batches for part in limit_of(subject.task.model, batch)]))
         measured = measure(works, options.repetitions)
@@ -83,7 +83,14 @@ def bench_train(options: argparse.Namespace) -> None:
     finish("train", rows, options, machine=of)
 
 
-def _subject(decoder: str, attention: str, options: argparse.Namespace, folder: Path) -> Subject:
+def subject_of(decoder: str, attention: str, options: argparse.Namespace, folder: Path) -> Subject:
+    """A model and its data, from the settings on the command line.
+
+    Args:
+        decoder, attention: by the names of their config files.
+        options: with ``overrides``, ``batches`` and ``conf``.
+        folder: where run folders may be made.
+    """
     overrides = [*options.overrides, f"model={decoder}", f"attention={attention}"]
     config = composed(options.conf, overrides, folder / f"{decoder}-{attention}")
     seed_everything(config.seed, verbose=False)
@@ -99,8 +106,14 @@ def _subject(decoder: str, attention: str, options: argparse.Namespace, folder: 
     return Subject(f"{decoder} {attention}", config, data, task, batches, loader_ms)
 
 
-def _stepping(task: Translation, config: DictConfig) -> Callable[[Batch], None]:
-    """A whole training step, without a Trainer around it."""
+def stepping(task: Translation, config: DictConfig, **clipping: Any) -> Callable[[Batch], None]:
+    """A whole training step, without a Trainer around it.
+
+    Args:
+        task: learns.
+        config: its settings.
+        clipping: further arguments of ``clip_grad_norm_``.
+    """
     optimizer = task.build_optimizer(task.model.parameters())
 
     def step(batch: Batch) -> None:
@@ -108,7 +121,7 @@ def _stepping(task: Translation, config: DictConfig) -> Callable[[Batch], None]:
             loss, _ = task.loss(batch)
         loss.backward()
         with part(OPTIMIZER):
-            clip_grad_norm_(task.model.parameters(), config.trainer.gradient_clip_val)
+            clip_grad_norm_(task.model.parameters(), config.trainer.gradient_clip_val, **clipping)
             optimizer.step()
             optimizer.zero_grad()
 
@@ -145,7 +158,7 @@ def _added_by_trainer(subject: Subject, repetitions: int) -> Figure:
     """By how many percent a step takes longer with Lightning's loop and the configured callbacks and loggers around it."""
     # Both begin with the same weights and meet the same batches in turn.
     bare = copy.deepcopy(subject.task)
-    beside = _Beside(_stepping(bare, subject.config), subject.batches)
+    beside = _Beside(stepping(bare, subject.config), subject.batches)
     config, data = subject.config, subject.data
     data.train_dataloader = lambda: DataLoader(subject.batches, batch_size=None, collate_fn=lambda batch: batch)
     # Nothing is validated.
