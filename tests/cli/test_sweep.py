@@ -45,6 +45,23 @@ def test_a_second_start_runs_only_what_is_missing(command):
     assert kept.stat().st_mtime_ns == before
     assert f"{kept.parent.name} is finished already" in second.out
     assert json.loads(redone.read_text())["attention"] == "scaled"
+    before = redone.stat().st_mtime_ns
+    third = command(*SMALL, "-m", "attention=none,scaled", "run_dir=sweep", "resume=last")
+    assert third.code == 0, third.error
+    assert redone.stat().st_mtime_ns == before
+    assert sorted(Path("sweep").glob("attention-*")) == sorted(
+        cell(f"attention-{n}") for n in ("none", "scaled", "uniform")
+    )
+
+
+def test_one_checkpoint_is_not_for_all_cells(command):
+    """Neither a file, nor the newest run, which ``resume=last`` would take for the sweep's folder."""
+    Path("runs/2026-01-01_00-00-00/checkpoints").mkdir(parents=True)
+    Path("runs/2026-01-01_00-00-00/checkpoints/last.ckpt").touch()
+    for settings in (["resume=last"], ["resume=a.ckpt", "run_dir=sweep"]):
+        outcome = command(*SMALL, "-m", "attention=none", *settings)
+        assert outcome.code == 1
+        assert "without resume" in outcome.error
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from seq2seq.cli.sweep import in_sweep
-from seq2seq.errors import CheckpointError
+from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.report.settings import flat
 from seq2seq.training.checkpoint import KEY, read, same_tokenizer
 
@@ -23,15 +23,23 @@ def checkpoint_to_resume(resume: str | None, folder: Path) -> Resumed | None:
     """The checkpoint that ``resume`` names; None where nothing is to be resumed.
 
     Args:
-        resume: ``last``, a path, or None, with which a sweep goes on inside the cell where it was stopped.
+        resume: ``last``, a path, or None. A sweep goes on inside the cell where it was stopped with ``last`` as without.
         folder: of the run.
 
     Raises:
         CheckpointError: there is none, or none that a training can go on from.
+        ConfigError: all cells of a sweep are to go on from one checkpoint.
     """
     last = folder / "checkpoints" / "last.ckpt"
+    if in_sweep():
+        if resume not in (None, "last") or (folder.parent / "checkpoints").is_dir():
+            raise ConfigError(
+                f"resume={resume} is for one run, and this is a sweep, which goes on by itself: give the same command with "
+                "run_dir=DIR, its folder, and without resume"
+            )
+        resume = "last" if last.is_file() else None
     if resume is None:
-        return Resumed(last, read(last)) if in_sweep() and last.is_file() else None
+        return None
     path = last if resume == "last" else Path(resume)
     if resume == "last" and not last.is_file():
         raise CheckpointError(
