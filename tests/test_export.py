@@ -1,8 +1,11 @@
 """ONNX files say what the model says, for every decoder, attention, cell and encoder, and for any batch and length."""
 
+import shutil
+
 import pytest
 import torch
 
+from seq2seq.attention.location import LocationAttention
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
 from seq2seq.decoding.beam import Beam
 from seq2seq.errors import CheckpointError
@@ -94,6 +97,31 @@ def test_a_folder_translates_like_its_checkpoint(tokenizers, tmp_path):
     assert Translator.load(tmp_path / "onnx", tmp_path / "best.ckpt").translate(lines) == Translator.load(
         tmp_path / "best.ckpt"
     ).translate(lines)
+
+
+def test_an_attention_that_knows_so_many_positions_says_so(tokenizers, tmp_path):
+    model, _ = made(tokenizers, attention="location")
+    export(model, tokenizers, tmp_path)
+    (attention,) = (part for part in model.modules() if isinstance(part, LocationAttention))
+    translator = Translator.load(tmp_path, longest=10_000)
+    assert translator.longest == attention.max_positions - 1
+    assert len(translator.translate(["ant " * 2 * attention.max_positions])) == 1
+
+
+def test_files_of_two_models_are_refused(tokenizers, tmp_path):
+    for name, size in (("a", 8), ("b", 16)):
+        (tmp_path / name).mkdir()
+        export(made(tokenizers, size=size)[0], tokenizers, tmp_path / name)
+    shutil.copy(tmp_path / "a/step.onnx", tmp_path / "b/step.onnx")
+    with pytest.raises(CheckpointError, match="do not belong together"):
+        Translator.load(tmp_path / "b")
+    other = Tokenizer.train(["ant bee cat dog eel fox gnu hen, ant. bee! cat"] * 2, 45).model
+    (tmp_path / "a/target.model").write_bytes(other)
+    with pytest.raises(CheckpointError, match=r"step\.onnx scores 40 tokens, target\.model has 45"):
+        Translator.load(tmp_path / "a")
+    (tmp_path / "a/source.model").write_bytes(other)
+    with pytest.raises(CheckpointError, match="do not belong together"):
+        Translator.load(tmp_path / "a")
 
 
 def test_damaged_folders_are_refused(tokenizers, tmp_path):

@@ -13,6 +13,7 @@ import yaml
 
 from seq2seq.cli.share import main
 from seq2seq.errors import CheckpointError, ConfigError
+from seq2seq.sharing import checkpoint_in, measured
 from seq2seq.translator import Translator
 
 LINES = ["Germany and France", "", "Euro"]
@@ -71,6 +72,28 @@ def test_weights_that_were_not_tested_have_no_scores(finished, tmp_path):
     assert "These weights were not tested" in card
     assert "model-index" not in card
     assert Translator.from_pretrained(tmp_path / "last").translate([""]) == [""]
+
+
+def test_scores_are_quoted_for_the_weights_that_have_them_alone(finished, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(finished, run)
+    (run / "averaged").mkdir()
+    for other in ("averaged/best.ckpt", "model.ckpt"):
+        shutil.copy(run / "checkpoints/last.ckpt", run / other)
+        assert measured(run / other) is None
+    # What lies beside them does not stand for the run.
+    assert checkpoint_in(run) == run / "checkpoints/best.ckpt"
+    assert measured(checkpoint_in(run))["n"] == 40
+
+
+def test_scores_of_another_version_leave_no_half_of_a_folder(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    for text, words in (('{"bleu": 3}', "scores.json lacks languages, data"), ("[]", "lacks languages")):
+        (tmp_path / "run/scores.json").write_text(text)
+        with pytest.raises(SystemExit) as end:
+            main([str(tmp_path / "run"), "--out", str(tmp_path / "new")])
+        assert words in end.value.code
+        assert not (tmp_path / "new").exists() or not any((tmp_path / "new").iterdir())
 
 
 def test_what_cannot_be_shared_says_why(finished, tmp_path, capsys):

@@ -5,11 +5,15 @@ import pytest
 import torch
 
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
+from seq2seq.decoding import candidate
 from seq2seq.decoding.beam import Beam
+from seq2seq.decoding.candidate import Candidate
+from seq2seq.decoding.greedy import Greedy
+from seq2seq.decoding.sampling import Sampling
 from seq2seq.errors import CheckpointError, ConfigError, CorpusError
 from seq2seq.models.recipe import build
 from seq2seq.training.checkpoint import pack
-from seq2seq.translator import Translator
+from seq2seq.translator import Translator, _first_different
 from seq2seq.types import EOS, PAD, UNK, Bound, State
 from tests.tiny import tiny_model, tiny_recipe
 
@@ -126,6 +130,63 @@ def test_an_unknown_word_can_be_copied(translator):
     assert "\u2047" in translator().translate([line])[0]
     assert translator(replace_unknown=True).translate([line]) == [line]
     assert UNK in translator().tokenizers.source.encode([line])[0]
+
+
+@pytest.mark.parametrize("line", ["ant\u03a9 cat", "ant Zo\u00eb, bee", "\u03a9", "a\u03a9t \u03a9\u03a9"])
+def test_what_is_unknown_within_a_word_is_copied_and_no_more(translator, line):
+    (found,) = translator(replace_unknown=True).n_best([line], with_alignment=True)[0]
+    assert (found.text, found.weights) == (line, None)
+    assert all(max(link) < len(line.split()) for link in found.alignment)
+
+
+@pytest.mark.parametrize("line", ["ant John Smith cat", "John Smith Xerxes", "John", "hen Ada"])
+def test_unknown_words_in_a_row_are_copied_whole(line):
+    """SentencePiece makes one token of them."""
+    words = Tokenizer.train([" ".join(WORDS)] * 2, 12, kind="word")
+    copier = Translator([Copier(words.vocabulary_size)], Tokenizers(words, words, joint=True), replace_unknown=True)
+    assert copier.translate([line]) == [line]
+
+
+def test_a_long_line_is_aligned_without_a_weight_for_every_pair(translator, monkeypatch):
+    line = "ant bee cat dog eel " * 4
+    whole = translator(longest=7).n_best([line], with_weights=True)[0][0]
+    monkeypatch.setattr(candidate, "LARGEST", 10)
+    (aligned,) = translator(longest=7).n_best([line], with_weights=True)[0]
+    assert (whole.weights is None, aligned.weights) == (False, None)
+    assert aligned.alignment == whole.alignment == tuple((at, at) for at in range(20))
+
+
+def test_a_text_comes_twice_only_where_there_are_no_others():
+    texts = ["a", "a", "b", "a", "c"]
+    made = [Candidate(text, -float(at), 0.0, False, (), (), None, ()) for at, text in enumerate(texts)]
+    assert [each.text for each in _first_different(made, 3)] == ["a", "b", "c"]
+    assert [each.score for each in _first_different(made, 4)] == [0, -1, -2, -4]
+
+
+def test_white_space_is_no_part_of_its_own(translator):
+    line = "antbeecatdogeelfox" + " " * 100 + "gnu"
+    short = translator(longest=5)
+    assert "".join(short.parts(line)) == line
+    assert all(part.strip() for part in short.parts(line))
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("Euro", r"a list of lines is expected, found one text: give \['Euro'\]"),
+        (["ant", "\ud800"], "line 2: character 0 is half of a pair"),
+    ],
+)
+def test_what_is_no_line_is_refused(translator, lines, words):
+    with pytest.raises(CorpusError, match=words):
+        translator().translate(lines)
+
+
+def test_other_searches_find_one_translation_a_line(translator):
+    for search in (Greedy(), Sampling(top_k=1)):
+        assert translator(search=search).translate(["ant bee", "", "cat"]) == ["ant bee", "", "cat"]
+    with pytest.raises(ConfigError, match="2 best translations need a beam search, found Greedy"):
+        translator(search=Greedy()).n_best(["ant"], 2)
 
 
 def test_n_best_is_as_long_as_asked(translator):

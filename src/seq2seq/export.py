@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from seq2seq.attention.base import reach
 from seq2seq.data.tokenizer import Tokenizer, Tokenizers
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.seq2seq import Seq2Seq
@@ -21,6 +22,7 @@ from seq2seq.types import BOS, EOS, Bound, State
 
 START, STEP, SOURCE, TARGET = "start.onnx", "step.onnx", "source.model", "target.model"
 BOUND = ("keys", "values", "is_token")
+REACH = "reach"
 
 
 class _Start(nn.Module):
@@ -79,6 +81,8 @@ def export(model: Seq2Seq, tokenizers: Tokenizers, folder: Path) -> None:
     free |= {"source": {0: "batch", 1: "source"}, "tokens": {0: "batch"}, "logits": {0: "batch"}}
     free |= {"weights": {0: "batch", 1: "source"}, **{name: {0: "batch"} for name in after}}
     _write(start, (first,), folder / START, ["source"], names, free)
+    if (known := reach(model)) is not None:
+        _note_reach(folder / START, known)
     tokens = torch.full((2,), BOS)
     _write(step, (tokens, *state), folder / STEP, ["tokens", *names], ["logits", "weights", *after], free)
     (folder / SOURCE).write_bytes(tokenizers.source.model)
@@ -108,11 +112,22 @@ def _write(
         )
 
 
+def _note_reach(path: Path, known: int) -> None:
+    import onnx
+
+    model = onnx.load(str(path))
+    onnx.helper.set_model_props(model, {REACH: str(known)})
+    onnx.save(model, str(path))
+
+
 class ExportedModel:
     """A folder that ``export`` wrote, run by ONNX Runtime on the CPU; searched like a model.
 
     Args:
         folder: with ``start.onnx`` and ``step.onnx``.
+
+    Attributes:
+        reach: source tokens, ``EOS`` included, that it can tell apart; None for any number.
 
     Raises:
         CheckpointError: a file is missing or broken.
@@ -141,6 +156,8 @@ class ExportedModel:
                 raise CheckpointError(f"{path} is no readable ONNX file ({str(error)[:200]})") from error
         self._start, self._step = sessions
         self._inputs = [part.name for part in self._step.get_inputs()]
+        noted = self._start.get_modelmeta().custom_metadata_map.get(REACH)
+        self.reach = None if noted is None else int(noted)
 
     def start(self, source: Int[Tensor, "B S"]) -> State:
         return _state([torch.from_numpy(part) for part in self._start.run(None, {"source": source.numpy()})])
@@ -167,4 +184,19 @@ def load_exported(folder: str | Path) -> tuple[ExportedModel, Tokenizers]:
         raise CheckpointError(
             f"{folder} holds no {SOURCE} or {TARGET}: name a folder that seq2seq-export wrote"
         ) from error
+    try:
+        # The largest numbers there are show whether files of one folder belong together.
+        state = model.start(torch.tensor([[source.vocabulary_size - 1, EOS]]))
+        scored = model.step(torch.tensor([BOS]), state)[0].shape[1]
+    except Exception as error:
+        # ONNX Runtime raises classes of its own.
+        reason = " ".join(str(error).split())[:200]
+        raise CheckpointError(
+            f"the files of {folder} do not belong together ({reason}): export the model again"
+        ) from error
+    if scored != target.vocabulary_size:
+        raise CheckpointError(
+            f"the files of {folder} do not belong together: {STEP} scores {scored} tokens, {TARGET} has "
+            f"{target.vocabulary_size}; export the model again"
+        )
     return model, Tokenizers(source, target, source.model == target.model)

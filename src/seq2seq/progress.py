@@ -6,9 +6,15 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress(what: str, unit: str) -> Iterator[Callable[[int], None]]:
-    """A moving count on standard error where that is a terminal; yields what takes the number of things just done."""
-    if not sys.stderr.isatty():
+def progress(what: str, unit: str, shared: bool = False) -> Iterator[Callable[[int], None]]:
+    """A moving count on standard error where that is a terminal; yields what takes the number of things just done.
+
+    Args:
+        what: is done.
+        unit: of what is counted.
+        shared: standard output is written meanwhile: where that is a terminal, too, there is no count to write over.
+    """
+    if sys.stderr is None or not sys.stderr.isatty() or (sys.stdout is not None and sys.stdout.isatty() and shared):
         yield lambda count: None
         return
     from rich.console import Console

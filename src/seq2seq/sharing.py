@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 from huggingface_hub import ModelCard, ModelHubMixin, hf_hub_download
 
 from seq2seq.errors import CheckpointError, ConfigError, UserError
-from seq2seq.report.card import model_card
+from seq2seq.report.card import NEEDED, model_card
 from seq2seq.training.checkpoint import KEY, read
 from seq2seq.training.files import serialised, write_text, written
 
 CHECKPOINT, SCORES = "model.ckpt", "scores.json"
-BEST = "best.ckpt"
+CHECKPOINTS, BEST = "checkpoints", "best.ckpt"
+HUB_SETTINGS = ("revision", "token", "cache_dir", "force_download", "local_files_only")
 Kind = TypeVar("Kind", bound="Shareable")
 
 
@@ -59,6 +60,10 @@ class Shareable(
             raise CheckpointError(
                 f"{pretrained_model_name_or_path} is a file: Translator.load reads it; this takes folders and names"
             )
+        if Path(pretrained_model_name_or_path).is_dir():
+            # Nothing of it comes from the hub, and its config.json is for people to read.
+            others = {name: value for name, value in settings.items() if name not in HUB_SETTINGS}
+            return cls.load(Path(pretrained_model_name_or_path) / CHECKPOINT, **others)
         try:
             return super().from_pretrained(pretrained_model_name_or_path, **settings)
         except UserError:
@@ -82,8 +87,6 @@ class Shareable(
         token: str | bool | None,
         **settings: Any,
     ) -> Kind:
-        if Path(model_id).is_dir():
-            return cls.load(Path(model_id) / CHECKPOINT, **settings)
         options = {
             "revision": revision,
             "cache_dir": cache_dir,
@@ -95,6 +98,7 @@ class Shareable(
 
     def _save_pretrained(self, save_directory: Path) -> None:
         source = self._source()
+        scores = measured(source)
         checkpoint = read(source)
         # Without the optimizer's state, which is twice as large as the weights.
         shared = {"state_dict": checkpoint["state_dict"], KEY: checkpoint[KEY]}
@@ -102,7 +106,6 @@ class Shareable(
             file.write(serialised(shared))
         config = {"recipe": json.loads(checkpoint[KEY]["recipe"])}
         write_text(save_directory / "config.json", json.dumps(config, indent=2) + "\n")
-        scores = measured(source)
         if scores is not None:
             write_text(save_directory / SCORES, json.dumps(scores, indent=2, ensure_ascii=False) + "\n")
 
@@ -125,7 +128,7 @@ class Shareable(
 
 def checkpoint_in(path: Path) -> Path:
     """The checkpoint that a run's folder or a shared one stands for; of any other path, itself."""
-    for name in (CHECKPOINT, f"checkpoints/{BEST}"):
+    for name in (f"{CHECKPOINTS}/{BEST}", CHECKPOINT):
         if (path / name).is_file():
             return path / name
     return path
@@ -134,15 +137,28 @@ def checkpoint_in(path: Path) -> Path:
 def measured(checkpoint: Path) -> dict[str, Any] | None:
     """The scores of these very weights, from beside them; None if there are none.
 
-    A run's scores are those of its ``best.ckpt``; other files of the same run, such as a mean, were not tested.
+    A run's scores are those of its ``checkpoints/best.ckpt``; other files of the same run, such as a mean, were not tested.
 
     Raises:
-        CheckpointError: the file with the scores is broken.
+        CheckpointError: the file with the scores is broken, or an older version wrote it.
     """
-    beside = {BEST: checkpoint.absolute().parent.parent, CHECKPOINT: checkpoint.parent}.get(checkpoint.name)
-    if beside is None or not (beside / SCORES).is_file():
+    folder = checkpoint.absolute().parent
+    if checkpoint.name == BEST and folder.name == CHECKPOINTS:
+        scores_file = folder.parent / SCORES
+    elif checkpoint.name == CHECKPOINT and not (folder / CHECKPOINTS).is_dir():
+        scores_file = folder / SCORES
+    else:
+        return None
+    if not scores_file.is_file():
         return None
     try:
-        return json.loads((beside / SCORES).read_text(encoding="utf-8"))
+        scores = json.loads(scores_file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CheckpointError(f"{beside / SCORES} is no readable JSON file ({error})") from error
+        raise CheckpointError(f"{scores_file} is no readable JSON file ({error})") from error
+    missing = [name for name in NEEDED if name not in scores] if isinstance(scores, dict) else NEEDED
+    if missing:
+        raise CheckpointError(
+            f"{scores_file} lacks {', '.join(missing)}: another version wrote it; move it away to share the model without "
+            "scores"
+        )
+    return scores

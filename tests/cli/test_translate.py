@@ -157,11 +157,11 @@ def test_scores_are_those_of_sacrebleu(translate, tmp_path):
     ("flags", "words"),
     [
         (("--n-best", "9"), "--n-best 9 must be at least 1 and no more than --beam, found 5"),
-        (("--beam", "0"), "--beam must be at least 1"),
+        (("--beam", "0"), "--beam must be a whole number from 1 to 1000"),
         (("--length-penalty", "wu"), "none, average, gnmt"),
         (("--device", "tpu"), "device 'tpu' cannot be used"),
         (("--checkpoint", "none.ckpt"), "no checkpoint at none.ckpt"),
-        (("--alpha", "nan"), "--alpha, --coverage-penalty"),
+        (("--alpha", "nan"), "--alpha must be from 0 to 10, --coverage-penalty 0 or more"),
         (("--device", "meta"), "device 'meta' cannot be used"),
         (("--heatmap", "/proc/pictures"), "--heatmap /proc/pictures cannot be written"),
         (("--score", os.devnull), "holds no line"),
@@ -274,3 +274,34 @@ def test_blocks_hold_everything_before_an_error(count, size, broken):
         failed = True
     assert failed == (broken is not None and broken < count)
     assert found == list(range(min(count, broken) if failed else count))
+
+
+def test_streams_that_are_full_or_closed(checkpoint, tmp_path):
+    command = f"{sys.executable} -m seq2seq.cli.translate --checkpoint {checkpoint} --max-length 2"
+    for redirected, code, words in (
+        (">/dev/full", 1, "error: standard input or output: [Errno 28]"),
+        ("<&-", 1, "error: standard input is closed"),
+        ("2>&-", 0, ""),
+    ):
+        outcome = subprocess.run(
+            f"{command} {redirected}", shell=True, input=b"Euro\n", capture_output=True, cwd=tmp_path
+        )
+        assert outcome.returncode == code, outcome.stderr
+        assert outcome.stderr.decode().startswith(words)
+        assert b"Traceback" not in outcome.stderr
+        assert outcome.stdout.count(b"\n") == 1 - code
+
+
+def test_a_terminal_shows_the_translation_and_no_count_over_it(checkpoint, tmp_path):
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "seq2seq.cli.translate", "--checkpoint", checkpoint, "--max-length", "3"]
+    (tmp_path / "lines").write_text("Euro\nYen\n")
+    with (tmp_path / "lines").open() as lines:
+        process = subprocess.Popen(command, stdin=lines, stdout=theirs, stderr=theirs)
+        assert process.wait() == 0
+    shown = os.read(ours, 10_000).decode()
+    assert shown.count("\n") == 2
+    assert "lines" not in shown
+    assert "\x1b" not in shown
+    os.close(ours)
+    os.close(theirs)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from seq2seq.decoding.beam import LEAST_COVERAGE, Beam
 from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.greedy import Greedy
-from seq2seq.errors import ConfigError
+from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.recipe import build
 from seq2seq.types import BOS, EOS, PAD
 from tests.decoding.test_greedy import Scripted, sources
@@ -189,7 +189,7 @@ def test_two_models_vote_with_the_mean_of_their_probabilities():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"beam": 0}, r"decoding\.beam must be at least 1, found 0"),
+        ({"beam": 0}, r"decoding\.beam must be a whole number from 1 to 1000, found 0"),
         ({"length_penalty": "wu"}, "none, average, gnmt, found 'wu'"),
         ({"alpha": -0.1}, r"decoding\.alpha"),
         ({"min_length": 5, "max_length": 4}, r"decoding\.max_length"),
@@ -212,7 +212,12 @@ def test_whatever_is_found_is_what_the_model_says(seed, beam, longest, settings,
     """In order, distinct, no longer than the cap, with the log probability of teacher forcing, alone or in a batch."""
     torch.manual_seed(seed)
     model = build(tiny_recipe(), source_vocabulary=7, target_vocabulary=7, joint=True).eval()
-    search = Beam(beam=beam, cap_ratio=0.0, cap_extra=longest, **settings | {"min_length": 0})
+    search = Beam(
+        beam=beam,
+        cap_ratio=0.0,
+        cap_extra=longest,
+        **settings | {"min_length": min(settings.get("min_length", 0), longest)},
+    )
     source = padded([[*row, EOS] for row in rows])
     for row, hypotheses in zip(rows, search.n_best(model, source, beam), strict=True):
         assert 1 <= len(hypotheses) <= beam
@@ -229,5 +234,12 @@ def test_whatever_is_found_is_what_the_model_says(seed, beam, longest, settings,
             logits = model.output(features[0]).detach()
             logits[:, [PAD, BOS]] = -math.inf
             total = sum(float(each[token]) for each, token in zip(logits.log_softmax(dim=-1), said, strict=False))
-            if not settings.get("no_repeat_ngram"):  # which takes tokens out before the softmax
-                assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
+            assert hypothesis.log_probability == pytest.approx(total, abs=1e-4)
+
+
+@pytest.mark.parametrize("search", [Beam(1), Beam(3), Greedy()])
+def test_scores_that_are_no_numbers_are_no_translation(search):
+    model = tiny_model()
+    model.output.bias.data.fill_(torch.nan)
+    with pytest.raises(CheckpointError, match="scores are no numbers"):
+        search(model, torch.tensor([[5, 6, EOS], [7, EOS, PAD]]))

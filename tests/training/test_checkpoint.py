@@ -121,6 +121,12 @@ def test_a_damaged_tokenizer_is_refused(trained):
         (lambda checkpoint: checkpoint[KEY].pop("recipe"), "recipe is no JSON"),
         (lambda checkpoint: checkpoint[KEY].update(recipe="{"), "recipe is no JSON"),
         (lambda checkpoint: checkpoint[KEY].update(recipe="[1]"), "recipe is no JSON of an object"),
+        (lambda checkpoint: checkpoint[KEY].update(recipe="[" * 100_000), "recipe is no JSON of an object"),
+        (lambda checkpoint: checkpoint["state_dict"].update({3: torch.zeros(1)}), "state_dict holds no weights"),
+        (
+            lambda checkpoint: checkpoint["state_dict"].update({"model.x": torch.eye(3).to_sparse()}),
+            r"model\.x is no plain tensor",
+        ),
         (lambda checkpoint: checkpoint[KEY].update(source_tokenizer="text"), "source_tokenizer"),
         (lambda checkpoint: checkpoint[KEY].update(target_tokenizer=3), "target_tokenizer"),
         (lambda checkpoint: checkpoint[KEY].pop("target_tokenizer"), "target_tokenizer is missing"),
@@ -132,6 +138,39 @@ def test_what_is_missing_or_of_the_wrong_kind_is_named(trained, spoil, words):
     torch.save(checkpoint, trained[0])
     with pytest.raises(CheckpointError, match=rf"last\.ckpt is damaged: .*{words}"):
         load(trained[0])
+
+
+@pytest.mark.parametrize(
+    ("recipe", "words"),
+    [
+        ({"encoder": {"_target_": "torch.nn.Identity", "_partial_": True}}, "cannot be used"),
+        ({"_target_": "seq2seq.models.embedding.Embedding"}, "cannot be used"),
+        (None, "its recipe makes a Identity, where a Seq2Seq is expected"),
+    ],
+)
+def test_a_recipe_of_something_else_is_refused(trained, recipe, words):
+    checkpoint = torch.load(trained[0], weights_only=True)
+    before = json.loads(checkpoint[KEY]["recipe"])
+    made = {"_target_": "torch.nn.Identity"} if recipe is None else before | recipe
+    checkpoint[KEY]["recipe"] = json.dumps(made)
+    torch.save(checkpoint, trained[0])
+    with pytest.raises(CheckpointError, match=words):
+        load(trained[0])
+
+
+def test_a_format_that_is_no_number_is_refused(trained):
+    changed(trained[0], format=torch.tensor([1, 1]))
+    with pytest.raises(CheckpointError, match="this version reads format 1"):
+        load(trained[0])
+
+
+def test_no_mean_of_weights_of_other_sizes(trained):
+    paths = [trained[0], trained[0].with_name("best.ckpt")]
+    checkpoint = torch.load(paths[1], weights_only=True)
+    checkpoint["state_dict"]["model.output.bias"] = torch.zeros(1)
+    torch.save(checkpoint, paths[1])
+    with pytest.raises(CheckpointError, match="hold other models or vocabularies"):
+        average(paths)
 
 
 @pytest.mark.parametrize("lacking", [0, 1])

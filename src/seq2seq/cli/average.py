@@ -14,6 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _average(options: argparse.Namespace) -> None:
+    from seq2seq.sharing import checkpoint_in
     from seq2seq.training.checkpoint import average
     from seq2seq.training.files import serialised, written
 
@@ -21,7 +22,7 @@ def _average(options: argparse.Namespace) -> None:
         raise ConfigError("name at least two checkpoints: the mean of one is that one")
     if options.out.exists():
         raise ConfigError(f"--out {options.out} exists already: name another file")
-    checkpoint = average(options.checkpoints)
+    checkpoint = average([checkpoint_in(path) for path in options.checkpoints])
     try:
         with written(options.out) as file:
             file.write(serialised(checkpoint))
@@ -35,7 +36,11 @@ def _parser() -> argparse.ArgumentParser:
         prog="seq2seq-average", description="Writes a checkpoint with the mean of the weights of several."
     )
     parser.add_argument(
-        "checkpoints", nargs="+", type=Path, metavar="CHECKPOINT", help="of one run, see callbacks=recent"
+        "checkpoints",
+        nargs="+",
+        type=Path,
+        metavar="CHECKPOINT",
+        help="of one run, see callbacks=recent; of a run's folder, its best",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the checkpoint to write")
     return parser

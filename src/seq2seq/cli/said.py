@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from seq2seq.errors import ConfigError, CorpusError
 
 if TYPE_CHECKING:
-    from seq2seq.translator import Candidate
+    from seq2seq.decoding.candidate import Candidate
 
 
 def formatted(options: argparse.Namespace, number: int, text: str, candidates: "Sequence[Candidate]") -> str:
@@ -80,6 +80,8 @@ def draw(folder: Path, chunk: Sequence[tuple[int, str]], found: "Sequence[Sequen
     try:
         for (number, _), candidates in zip(chunk, found, strict=True):
             best = candidates[0]
+            if best.weights is None:
+                continue
             heatmap(best.weights, np.array(best.source), np.array(best.target)).savefig(
                 folder / f"{number}.png", dpi=120
             )

@@ -21,6 +21,7 @@ from seq2seq.errors import ConfigError, CorpusError, UserError
 from seq2seq.progress import progress
 
 if TYPE_CHECKING:
+    from seq2seq.decoding.candidate import Candidate
     from seq2seq.translator import Translator
 
 Item = TypeVar("Item")
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Parses the command line and translates what comes in until it ends."""
     options = _parser().parse_args(arguments)
     try:
+        _check_streams()
         _translate(options)
     except UserError as error:
         sys.stdout.flush()
@@ -43,10 +45,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         leave_to_signals()
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read the output has seen enough, as `| head` does.
+    except OSError as error:
+        # What could not be written must not be tried again on the way out.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+        # Whoever read the output has seen enough, as `| head` does.
+        sys.exit(1 if isinstance(error, BrokenPipeError) else f"error: standard input or output: {error}")
+
+
+def _check_streams() -> None:
+    """Python gives None for a stream that whoever started it has closed, and prints to standard output in its place."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - as long as the program
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
+        if stream is None:
+            raise ConfigError(f"standard {name} is closed: lines come from standard input and go to standard output")
 
 
 def _option(setting: re.Match[str]) -> str:
@@ -65,12 +77,16 @@ def _translate(options: argparse.Namespace) -> None:
         make_folder(options.heatmap)
     translator = _translator(options)
     said: list[str] = []
-    with progress("translate", "lines") as advance:
+    with progress("translate", "lines", shared=True) as advance:
         lines_in = _prepared(translator, _lines(sys.stdin.buffer), options.strict)
         for block in _blocks(lines_in, 1 if options.stream else LINES):
             chunk = [(number, text) for number, text, _ in block]
-            with_weights = options.alignments or options.json or bool(options.heatmap)
-            found = translator.n_best_of_parts([parts for *_, parts in block], options.n_best, with_weights)
+            with_weights = options.json or bool(options.heatmap)
+            found = translator.n_best_of_parts(
+                [parts for *_, parts in block], options.n_best, with_weights, options.alignments
+            )
+            if with_weights:
+                _note_missing(chunk, found)
             lines = [
                 formatted(options, number, text, candidates)
                 for (number, text), candidates in zip(chunk, found, strict=True)
@@ -170,6 +186,12 @@ def _blocks(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
             return
 
 
+def _note_missing(chunk: "Sequence[tuple[int, str]]", found: "Sequence[Sequence[Candidate]]") -> None:
+    for (number, _), candidates in zip(chunk, found, strict=True):
+        if candidates[0].weights is None:
+            print(f"note: line {number} has too many weights: they are neither written nor drawn", file=sys.stderr)
+
+
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Ctrl-C waits until whole lines are written."""
@@ -204,7 +226,8 @@ def _parser() -> argparse.ArgumentParser:
         "--n-best",
         type=int,
         default=1,
-        help="so many lines for each, best first, the line's number before them; one for an empty line",
+        help="so many lines for each, best first and those cut at the length cap last, the line's number before them; one "
+        "for an empty line",
     )
     add("--scores", action="store_true", help="the score of each, after a tab")
     add("--alignments", action="store_true", help="the words that belong together, source-target from 0, after a tab")
@@ -215,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--stream", action="store_true", help="translate each line as soon as it is there")
     add("--strict", action="store_true", help="refuse a line that is too long instead of splitting it")
     add("--longest", type=int, default=200, help="tokens of a line that is not split (200)")
-    add("--replace-unknown", action="store_true", help="write the source word for an unknown one")
+    add("--replace-unknown", action="store_true", help="write what was looked at most for an unknown token")
     add("--batch-tokens", type=int, default=4000, help="source tokens a batch (4000)")
     add("--device", help="cpu, cuda, cuda:1 (a GPU where there is one)")
     add_trust(parser)

@@ -22,7 +22,7 @@ _BEGINS = re.compile("[<\ufe64\uff1c]")
 _CONTROL = frozenset((PAD, BOS, EOS))
 _SMALLEST = 5
 """The four control symbols and one piece of text."""
-_SPACE = "\u2581"
+SPACE = "\u2581"
 """How SentencePiece writes a space."""
 
 
@@ -130,7 +130,7 @@ class Tokenizer:
 
     def normalised(self, text: str) -> str:
         """The text as it is before it is cut into pieces: what decoding gives back if no character is unknown."""
-        return self._processor.normalize(text).replace(_SPACE, " ").strip(" ")
+        return self._processor.normalize(text).replace(SPACE, " ").strip(" ")
 
     def pieces(self, ids: list[int]) -> list[str]:
         """The written form of every id, control symbols as ``<pad> <unk> <s> </s>``."""

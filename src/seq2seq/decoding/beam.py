@@ -14,13 +14,16 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.caps import Caps
-from seq2seq.decoding.greedy import Searchable
+from seq2seq.decoding.greedy import Searchable, not_numbers
 from seq2seq.errors import ConfigError
 from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
 LEAST_COVERAGE = 1e-9
 """In place of 0, whose logarithm would rank all that leave out a token alike."""
 PENALTIES = ("none", "average", "gnmt")
+LARGEST = 1000
+"""Places of a beam; each takes the memory of a whole sentence."""
+LARGEST_ALPHA = 10
 
 
 class Beam:
@@ -57,16 +60,17 @@ class Beam:
         cap_ratio: float = 2.0,
         cap_extra: int = 10,
     ):
-        if beam < 1:
-            raise ConfigError(f"decoding.beam must be at least 1, found {beam}")
+        if not _whole(beam, 1) or beam > LARGEST:
+            raise ConfigError(f"decoding.beam must be a whole number from 1 to {LARGEST}, found {beam}")
         if length_penalty not in PENALTIES:
             raise ConfigError(
                 f"decoding.length_penalty must be one of {', '.join(PENALTIES)}, found {length_penalty!r}"
             )
-        if not (0 <= alpha < math.inf and 0 <= coverage_penalty < math.inf and no_repeat_ngram >= 0):
+        if not (0 <= alpha <= LARGEST_ALPHA and 0 <= coverage_penalty < math.inf and _whole(no_repeat_ngram, 0)):
             raise ConfigError(
-                "decoding.alpha, decoding.coverage_penalty and decoding.no_repeat_ngram must be 0 or more and finite, found "
-                f"{alpha}, {coverage_penalty} and {no_repeat_ngram}"
+                f"decoding.alpha must be from 0 to {LARGEST_ALPHA}, decoding.coverage_penalty 0 or more and finite, and "
+                f"decoding.no_repeat_ngram a whole number of 0 or more, found {alpha}, {coverage_penalty} and "
+                f"{no_repeat_ngram}"
             )
         self.beam = beam
         self.length_penalty = length_penalty
@@ -107,6 +111,10 @@ class Beam:
         return length if self.length_penalty == "average" else torch.ones_like(length)
 
 
+def _whole(value: int, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
 class _Search:
     """One batch on its way. Rows of the state are sentence by sentence, ``K`` each; ``-inf`` marks a place that is free."""
 
@@ -134,7 +142,8 @@ class _Search:
 
     def _step(self) -> None:
         logits, weights, self.state = self.model.step(self.tokens[:, -1], self.state)
-        scores = self._allowed(logits.float()).log_softmax(dim=-1)  # [B K, V]
+        logits[:, [PAD, BOS]] = -torch.inf
+        scores = self._allowed(logits.float().log_softmax(dim=-1))  # [B K, V]
         vocabulary = scores.shape[1]
         at_cap = self.tokens.shape[1] > self.caps  # [B]
         if at_cap.any():
@@ -155,21 +164,21 @@ class _Search:
         self.total = best.masked_fill(ended | cut, -torch.inf)
         self._drop_finished()
 
-    def _allowed(self, logits: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-        logits[:, [PAD, BOS]] = -torch.inf
-        written = self.tokens[:, 1:]
+    def _allowed(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+        """What is forbidden has no probability; what is not keeps the model's."""
+        written, of_end = self.tokens[:, 1:], scores[:, EOS].clone()
         if written.shape[1] < self.settings.caps.min_length:
-            logits[:, EOS] = -torch.inf
+            scores[:, EOS] = -torch.inf
         size = self.settings.no_repeat_ngram
         if size and written.shape[1] >= size:
             windows = written.unfold(1, size, 1)  # [R, steps - size + 1, size]
             repeats = (windows[..., :-1] == written[:, written.shape[1] - size + 1 :].unsqueeze(1)).all(dim=-1)
             rows, at = repeats.nonzero(as_tuple=True)
-            logits[rows, windows[rows, at, -1]] = -torch.inf
+            scores[rows, windows[rows, at, -1]] = -torch.inf
             # Where nothing is allowed any more, the end is.
-            stuck = (logits == -torch.inf).all(dim=-1)
-            logits[:, EOS] = logits[:, EOS].masked_fill(stuck, 0.0)
-        return logits
+            stuck = (scores == -torch.inf).all(dim=-1)
+            scores[:, EOS] = torch.where(stuck, of_end, scores[:, EOS])
+        return scores
 
     def _move(self, parents: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"], weights: Float[Tensor, "R S"]) -> None:
         """Lets every place go on from its parent."""
@@ -204,6 +213,8 @@ class _Search:
         open_ones = self.total.amax(dim=1)  # [B]
         # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
         bound = open_ones / self.settings.divisor(self.caps + 1).to(self.device)
+        if open_ones.isnan().any():
+            raise not_numbers()
         keep = []
         for row, (sentence, best, possible) in enumerate(
             zip(self.sentences.tolist(), open_ones.tolist(), bound.tolist(), strict=True)

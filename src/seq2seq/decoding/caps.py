@@ -9,6 +9,9 @@ from torch import Tensor
 
 from seq2seq.errors import ConfigError
 
+LARGEST = 1_000_000
+"""Tokens of a translation."""
+
 
 class _Caps(NamedTuple):
     cap_ratio: float
@@ -33,10 +36,13 @@ class Caps(_Caps):
             raise ConfigError(
                 f"decoding.cap_ratio must be at least 0 and decoding.cap_extra at least 1, found {cap_ratio} and {cap_extra}"
             )
-        if min_length < 0 or (max_length is not None and max_length < max(min_length, 1)):
+        limit = LARGEST if max_length is None else max_length
+        if not (
+            isinstance(min_length, int) and isinstance(limit, int) and 0 <= min_length <= limit <= LARGEST and limit
+        ):
             raise ConfigError(
-                "decoding.min_length must be at least 0 and decoding.max_length at least 1 and no less, found "
-                f"{min_length} and {max_length}"
+                f"decoding.min_length must be at least 0 and decoding.max_length at least 1 and no less, up to {LARGEST}, "
+                f"found {min_length} and {max_length}"
             )
         return super().__new__(cls, cap_ratio, cap_extra, min_length, max_length)
 

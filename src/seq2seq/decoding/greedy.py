@@ -4,6 +4,7 @@ A sentence's result does not depend on the batch it stands in: its length cap fo
 that are finished leave the batch.
 """
 
+import math
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -11,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from seq2seq.decoding.caps import Caps
+from seq2seq.errors import CheckpointError
 from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
 KEPT_SHARE = 0.75
@@ -93,6 +95,11 @@ class Greedy:
         return found.hypotheses()
 
 
+def not_numbers() -> CheckpointError:
+    """What to say of a model that says nothing."""
+    return CheckpointError("the model's scores are no numbers (nan): its weights are damaged, or its training failed")
+
+
 class _Found:
     """What was decoded so far, row by row of the original batch."""
 
@@ -127,6 +134,8 @@ class _Found:
                 if capped:
                     self.truncated[row] = True
                     continue
+                if math.isnan(log_probability):
+                    raise not_numbers()
                 self.log_probability[row] += log_probability
                 if token != EOS:
                     self.tokens[row].append(token)

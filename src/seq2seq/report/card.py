@@ -8,6 +8,11 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
 METRICS = {"sacrebleu": ("BLEU", "bleu"), "chrf": ("chrF", "chrf")}
 """What the hub calls a metric, what people call it, what ``scores.json`` calls it."""
+NEEDED = (
+    *("languages", "data", "attention", "choices", "seed", "bleu", "bleu_signature", "chrf", "chrf_signature"),
+    *("n", "truncated", "loss", "parameters", "train_seconds", "by_source_length"),
+)
+"""What a card tells of ``scores.json``."""
 
 
 def model_card(data: ModelCardData, name: str, scores: Mapping[str, Any] | None) -> ModelCard:

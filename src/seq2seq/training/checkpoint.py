@@ -62,8 +62,8 @@ def read(path: str | Path) -> dict[str, Any]:
     if not isinstance(checkpoint, dict) or not isinstance(checkpoint.get(KEY), dict):
         raise CheckpointError(f"{path} is a checkpoint, but not one of this project: it has no part named {KEY!r}")
     found = checkpoint[KEY].get("format")
-    if found != FORMAT:
-        raise CheckpointError(f"{path} has format {found!r}, this version reads format {FORMAT}")
+    if not isinstance(found, int) or found != FORMAT:
+        raise CheckpointError(f"{path} has format {str(found)[:20]}, this version reads format {FORMAT}")
     if fault := _fault(checkpoint):
         raise CheckpointError(f"{path} is damaged: {fault}; use another file")
     return checkpoint
@@ -72,14 +72,18 @@ def read(path: str | Path) -> dict[str, Any]:
 def _fault(checkpoint: Mapping[str, Any]) -> str | None:
     """What a checkpoint lacks of what every one holds, or what is of the wrong kind."""
     weights, part = checkpoint.get("state_dict"), checkpoint[KEY]
-    if not isinstance(weights, dict) or not all(isinstance(value, torch.Tensor) for value in weights.values()):
+    if not isinstance(weights, dict) or not all(
+        isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in weights.items()
+    ):
         return "its state_dict holds no weights by name"
     for name, value in weights.items():
+        if value.layout is not torch.strided or value.device.type != "cpu":
+            return f"the weight {name} is no plain tensor"
         if value.is_floating_point() and not value.isfinite().all():
             return f"the weight {name} holds numbers that are none (nan or inf)"
     try:
         recipe = json.loads(part.get("recipe"))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RecursionError):
         recipe = None
     if not isinstance(recipe, dict):
         return "its recipe is no JSON of an object"
@@ -106,9 +110,11 @@ def load(path: str | Path, trusted: Sequence[str] = TRUSTED) -> Loaded:
         tokenizers = _tokenizers(part)
         recipe = json.loads(part["recipe"])
         model = build(recipe, trusted, **tokenizers.sizes())
+        if not isinstance(model, Seq2Seq):
+            raise CheckpointError(f"its recipe makes a {type(model).__name__}, where a Seq2Seq is expected")
         weights = checkpoint["state_dict"].items()
         model.load_state_dict({name.removeprefix("model."): value for name, value in weights})
-    except (UserError, KeyError, TypeError, ValueError, RuntimeError) as error:
+    except (UserError, AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         raise CheckpointError(f"{path} cannot be used: {' '.join(str(error).split())[:400]}") from error
     return Loaded(model.eval(), tokenizers)
 
@@ -133,7 +139,8 @@ def average(paths: Sequence[str | Path]) -> dict[str, Any]:
             kinds = {name: value.dtype for name, value in weights.items()}
             continue
         if (
-            weights.keys() != mean.keys()
+            {name: value.shape for name, value in weights.items()}
+            != {name: value.shape for name, value in mean.items()}
             or part["recipe"] != first["recipe"]
             or not all(same_tokenizer(part[side], first[side]) for side in ("source_tokenizer", "target_tokenizer"))
         ):
