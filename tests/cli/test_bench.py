@@ -1,5 +1,6 @@
 """The bench's command: a table, then one line of JSON that adds up."""
 
+import argparse
 import json
 import math
 
@@ -8,6 +9,7 @@ import torch
 
 from seq2seq.cli import bench_scaling, bench_train
 from seq2seq.cli.bench import main
+from seq2seq.cli.command import run
 from seq2seq.probes.cost import machine
 from seq2seq.probes.parts import PARTS
 from tests.tiny import ATTENTIONS, CONF, SMALL
@@ -44,8 +46,9 @@ def bench(capsys, tmp_path):
 
 def test_prints_a_table_and_one_line_of_json_and_the_ratios_to_an_earlier_one(bench, tmp_path, monkeypatch):
     monkeypatch.setattr(bench_train, "machine", lambda: machine(size=64, mebibytes=1, repetitions=1))
-    flags = ["--batches=2", "--repetitions=2", "--threads=1", "--attention=none", "--model=parallel,luong"]
-    out = bench(*flags)
+    flags = ["--batches=2", "--repetitions=2", "--threads=1", "--attention=none", "--model=parallel,luong,parallel"]
+    # Neither is anything clipped nor the epoch cut short.
+    out = bench("trainer.gradient_clip_val=null", "+trainer.limit_train_batches=1", *flags)
     assert "parallel none" in out.split("{")[0]
     found = json.loads(out.strip().splitlines()[-1])
     assert (found["bench"], found["threads"]) == ("train", 1)
@@ -61,6 +64,7 @@ def test_prints_a_table_and_one_line_of_json_and_the_ratios_to_an_earlier_one(be
     (tmp_path / "earlier.txt").write_text(out)
     again = bench(*flags[:4], f"--compare={tmp_path / 'earlier.txt'}")
     assert "ratios to" in again
+    assert "which has model parallel,luong,parallel" in " ".join(again.split())
     assert "luong none" in again.split("only in")[1]
 
 
@@ -70,6 +74,17 @@ def test_prints_a_table_and_one_line_of_json_and_the_ratios_to_an_earlier_one(be
         (["--attention=typo"], "Could not find 'attention/typo'"),
         (["--batches=0"], "must be at least 1"),
         (["--conf=nowhere"], "holds no train.yaml"),
+        (["--threads=100000"], "--threads must be at least 1 and at most"),
+        (["--attention=scaled,"], "has an empty name in it"),
+        (["attention=scaled"], "attention=NAME is chosen here with --attention"),
+        (["trainer.precision=64-true"], "trainer.precision=64-true is not measured here"),
+        (["trainer=ddp_cpu"], "trainer.devices=2 is not measured here"),
+        (["matmul_precision=foo"], "matmul_precision must be one of"),
+        (["max_sentences=0"], "max_sentences"),
+        (["data.source=xx"], "xx"),
+        (["learning_rate=-1"], "optimizer.* (learning_rate among them) does not fit"),
+        (["residual=true"], "residual=true changes nothing here"),
+        (["seed=-1"], "seed=-1 is not possible"),
         (["hiden_size=3"], "hiden_size"),
         (["--compare=nowhere.json"], "nowhere.json: no such file"),
         ([f"--compare={CONF / 'train.yaml'}"], "holds no line of JSON"),
@@ -195,7 +210,21 @@ def test_choices_are_timed_where_they_are_made(capsys, tmp_path):
         torch.set_float32_matmul_precision(precision)
     rows = json.loads(capsys.readouterr().out.strip().splitlines()[-1])["rows"]
     names = [row["name"] for row in rows]
-    assert [name for name in names if "pair by pair" in name] == ["parallel additive: additive scores pair by pair"]
+    assert [name for name in names if "all pairs" in name] == [
+        "parallel additive: additive scores of all pairs at once"
+    ]
     assert sum("as it is" in name for name in names) == 2
     assert all(row["ratio"] == [1, 1, 1] for row in rows if "as it is" in row["name"])
     assert all(row["step_ms"][1] > 0 < row["ratio"][1] for row in rows)
+
+
+def test_settings_may_stand_anywhere():
+    parser, found = argparse.ArgumentParser(), []
+    parser.add_argument("overrides", nargs="*")
+    parser.add_argument("--batches", type=int)
+    run(parser, found.append, ["a=1", "--batches", "2", "b=3"])
+    assert (found[0].overrides, found[0].batches) == (["a=1", "b=3"], 2)
+    for wrong in (["--typo", "3"], ["a=1", "--batches", "2", "--typo"]):
+        with pytest.raises(SystemExit) as end:
+            run(parser, found.append, wrong)
+        assert end.value.code == 2

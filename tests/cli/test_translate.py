@@ -279,7 +279,7 @@ def test_blocks_hold_everything_before_an_error(count, size, broken):
 def test_streams_that_are_full_or_closed(checkpoint, tmp_path):
     command = f"{sys.executable} -m seq2seq.cli.translate --checkpoint {checkpoint} --max-length 2"
     for redirected, code, words in (
-        (">/dev/full", 1, "error: standard input or output: [Errno 28]"),
+        (">/dev/full", 1, "error: [Errno 28] No space left"),
         ("<&-", 1, "error: standard input is closed"),
         ("2>&-", 0, ""),
     ):

@@ -1,15 +1,21 @@
 """``seq2seq-bench attention``: each member of the family alone, forward and backward, and what it keeps in between."""
 
 import argparse
+import math
+import time
 
 import torch
 from hydra.utils import instantiate
 from torch import Tensor
 
 from seq2seq.attention.base import Attention, build_attention
-from seq2seq.cli.benching import Figure, begin, composed, finish, print_rows
+from seq2seq.cli.benching import Figure, begin, composed, finish, listed, print_rows
+from seq2seq.errors import ConfigError
 from seq2seq.probes.cost import limit_of_call, measure
 from seq2seq.types import Memory
+
+LEAST = 0.1
+"""Seconds of calls that are timed as one."""
 
 
 def bench_attention(options: argparse.Namespace) -> None:
@@ -21,22 +27,30 @@ def bench_attention(options: argparse.Namespace) -> None:
     sizes = (options.batch, options.source, options.target, options.size)
     begin(options, "attention", "batch", "source", "target", "size", "repetitions")
     known = sorted(path.stem for path in (options.conf / "attention").glob("*.yaml"))
-    names = known if options.attention is None else options.attention.split(",")
+    names = known if options.attention is None else listed(options, "attention")
+    if not names:
+        raise ConfigError(f"--conf {options.conf} holds no attention/*.yaml: name the project's folder conf")
     works, saved = [], []
     for name in names:
         torch.manual_seed(1)
         config = composed(options.conf, [f"attention={name}"])
         step = Reading(build_attention(instantiate(config.attention), options.size, options.size), *sizes)
         saved.append(step.saved_bytes())
-        works.append(([step], limit_of_call(step.attention, step.read)))
+        torch.set_float32_matmul_precision(config.matmul_precision)
+        step()
+        begun = time.perf_counter()
+        step()
+        # A moment by itself is no measure.
+        calls = max(1, math.ceil(LEAST / max(time.perf_counter() - begun, 1e-6)))
+        works.append(([step] * calls, limit_of_call(step.attention, step.read) * calls))
     rows = []
     measured = measure(works, options.repetitions)
-    for name, kept, (_, parts), (whole, limit) in zip(names, saved, works, measured, strict=True):
+    for name, kept, (calls, parts), (whole, limit) in zip(names, saved, works, measured, strict=True):
         share = Figure.of([100 * bare / step for step, bare in zip(whole, limit, strict=True)]) if parts else None
         rows.append(
             {
                 "name": name,
-                "ms": Figure.of([1000 * seconds for seconds in whole], 2),
+                "ms": Figure.of([1000 * seconds / len(calls) for seconds in whole], 3),
                 "percent_of_limit": share,
                 "kept_mib": round(kept / 2**20, 3),
             }

@@ -1,8 +1,7 @@
-"""``seq2seq-bench choices``: what each thing that makes a training step fast brings, by doing without it."""
+"""``seq2seq-bench choices``: what each thing that makes a training step fast brings, by what stands in its place."""
 
 import argparse
 import copy
-import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -18,11 +17,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from seq2seq.attention import additive
-from seq2seq.cli.bench_train import Subject, stepping, subject_of
 from seq2seq.cli.benching import Figure, begin, finish, print_rows
 from seq2seq.cli.run import quieten
+from seq2seq.cli.subject import Subject, stepping, subjects_of
 from seq2seq.models import recurrent
 from seq2seq.models.encoder import RecurrentEncoder
+from seq2seq.models.gru import rounds_factors
 from seq2seq.models.recurrent import Recurrent
 from seq2seq.models.seq2seq import Seq2Seq
 from seq2seq.probes.cost import Work, measure
@@ -31,7 +31,7 @@ from seq2seq.types import PAD, Batch, Decoded
 
 
 def bench_choices(options: argparse.Namespace) -> None:
-    """Times the same steps as they are and without one choice after the other, all in turn.
+    """Times the same steps as they are and with something else in place of one choice after the other, all in turn.
 
     Raises:
         ConfigError: a setting does not exist, or there is nothing to measure.
@@ -40,8 +40,7 @@ def bench_choices(options: argparse.Namespace) -> None:
     quieten()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for decoder, attention in itertools.product(options.model.split(","), options.attention.split(",")):
-            subject = subject_of(decoder, attention, options, Path(folder))
+        for subject in subjects_of(options, Path(folder)):
             names = ["as it is", *(name for name, choice in CHOICES.items() if choice.used(subject))]
             works = [_steps(subject, CHOICES.get(name, Choice())) for name in names]
             measured = [whole for whole, _ in measure([(work, []) for work in works], options.repetitions)]
@@ -56,7 +55,7 @@ def bench_choices(options: argparse.Namespace) -> None:
     title = (
         f"training steps, {options.threads} threads, median (range) of {options.repetitions} interleaved repetitions"
     )
-    print_rows(title, {"name": "decoder, attention: without", "step_ms": "ms a step", "ratio": "times as long"}, rows)
+    print_rows(title, {"name": "decoder, attention: instead", "step_ms": "ms a step", "ratio": "times as long"}, rows)
     finish("choices", rows, options)
 
 
@@ -156,18 +155,22 @@ def _has_gru(subject: Subject) -> bool:
 
 
 CHOICES = {
-    "one product a weight in the GRU": Choice(torch_gru, _has_gru),
-    "it and padding in the encoder (packed)": Choice(
+    "torch's GRU": Choice(torch_gru, _has_gru),
+    "torch's GRU, packed in the encoder": Choice(
         packed, lambda subject: _has_gru(subject) and isinstance(subject.task.model.encoder, RecurrentEncoder)
     ),
-    "additive scores pair by pair": Choice(
+    "additive scores of all pairs at once": Choice(
         all_pairs,
         lambda subject: any(isinstance(part, additive.AdditiveAttention) for part in subject.task.model.modules()),
     ),
-    "a look at padding in the output layer": Choice(all_positions),
-    "factors in bfloat16": Choice(exact_factors),
-    "the fused optimizer": Choice(optimizer={"fused": False}),
-    "clipping in one go": Choice(clipping={"foreach": False}),
+    "an output layer that sees padding": Choice(all_positions),
+    "factors in single precision": Choice(exact_factors, lambda subject: rounds_factors()),
+    "an optimizer that is not fused": Choice(
+        used=lambda subject: "fused" in subject.config.optimizer, optimizer={"fused": False}
+    ),
+    "clipping one weight after the other": Choice(
+        used=lambda subject: bool(subject.config.trainer.gradient_clip_val), clipping={"foreach": False}
+    ),
 }
 
 

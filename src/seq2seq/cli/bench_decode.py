@@ -2,7 +2,7 @@
 
 import argparse
 
-from seq2seq.cli.benching import Figure, begin, finish, print_rows
+from seq2seq.cli.benching import Figure, begin, finish, listed, print_rows
 from seq2seq.data.text import sentences
 from seq2seq.decoding.beam import Beam
 from seq2seq.errors import ConfigError, CorpusError
@@ -17,7 +17,7 @@ def bench_decode(options: argparse.Namespace) -> None:
         ConfigError: a number is out of range.
         CheckpointError, CorpusError: a file cannot be used.
     """
-    beams = [int(part) if part.isdigit() else 0 for part in options.beams.split(",")]
+    beams = [int(part) if part.isdecimal() and part.isascii() else 0 for part in listed(options, "beams")]
     if min(beams) < 1:
         raise ConfigError(f"--beams must be whole numbers of at least 1, found {options.beams}")
     begin(options, "decode", "repetitions")

@@ -2,43 +2,30 @@
 
 import argparse
 import copy
-import itertools
+import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
-from hydra.utils import instantiate
-from lightning import Callback, LightningModule, Trainer, seed_everything
-from omegaconf import DictConfig
-from torch.nn.utils import clip_grad_norm_
+from lightning import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint, EarlyStopping
 from torch.utils.data import DataLoader
 
-from seq2seq.cli.benching import Figure, begin, composed, finish, print_columns
-from seq2seq.cli.building import build_data, build_listed, build_search, build_task
+from seq2seq.cli.benching import Figure, begin, finish, print_columns
+from seq2seq.cli.building import build_listed
 from seq2seq.cli.memory import forget_peak
-from seq2seq.cli.run import quieten
-from seq2seq.data.datamodule import TranslationData
-from seq2seq.probes.cost import limit_of, machine, measure
-from seq2seq.probes.parts import LOSS, OPTIMIZER, PARTS, part, shares_of_parts
-from seq2seq.spread import evenly
+from seq2seq.cli.run import build_trainer, quieten
+from seq2seq.cli.subject import Subject, stepping, subjects_of
+from seq2seq.models.seq2seq import Seq2Seq
+from seq2seq.probes.cost import Work, limit_of, machine, measure
+from seq2seq.probes.parts import PARTS, shares_of_parts
 from seq2seq.training.environment import peak_mib
-from seq2seq.training.task import Translation
 from seq2seq.types import PAD, Batch
-
-
-class Subject(NamedTuple):
-    """One model with what it learns from."""
-
-    name: str
-    config: DictConfig
-    data: TranslationData
-    task: Translation
-    batches: list[Batch]
-    loader_ms: float
-    """To load one batch."""
 
 
 def bench_train(options: argparse.Namespace) -> None:
@@ -50,21 +37,20 @@ def bench_train(options: argparse.Namespace) -> None:
     begin(options, "train", "batches", "repetitions")
     quieten()
     with tempfile.TemporaryDirectory() as folder:
-        subjects = [
-            subject_of(decoder, attention, options, Path(folder))
-            for decoder, attention in itertools.product(options.model.split(","), options.attention.split(","))
+        subjects, peaks = [], []
+        for subject in subjects_of(options, Path(folder)):
+            subjects.append(subject)
+            peaks.append(_peak(subject))
+        works = [
+            (_steps(subject), [part for batch in subject.batches for part in limit_of(subject.task.model, batch)])
+            for subject in subjects
         ]
-        works = []
-        for subject in subjects:
-            step = stepping(subject.task, subject.config)
-            steps = [lambda batch=batch, step=step: step(batch) for batch in subject.batches]
-            works.append((steps, [part for batch in subject.batches for part in limit_of(subject.task.model, batch)]))
         measured = measure(works, options.repetitions)
+        of = machine()
         rows = [
-            _row(subject, steps, whole, limit, options.repetitions)
-            for subject, (steps, _), (whole, limit) in zip(subjects, works, measured, strict=True)
+            _row(subject, whole, limit, peak, options.repetitions)
+            for subject, (whole, limit), peak in zip(subjects, measured, peaks, strict=True)
         ]
-    of = machine()
     title = (
         f"training steps, {options.threads} threads, median (range) of {options.repetitions} interleaved repetitions; this "
         f"machine multiplies {of['products_gflops']:,} GFLOP/s and copies {of['copies_gb_s']:,} GB/s"
@@ -83,62 +69,36 @@ def bench_train(options: argparse.Namespace) -> None:
     finish("train", rows, options, machine=of)
 
 
-def subject_of(decoder: str, attention: str, options: argparse.Namespace, folder: Path) -> Subject:
-    """A model and its data, from the settings on the command line.
-
-    Args:
-        decoder, attention: by the names of their config files.
-        options: with ``overrides``, ``batches`` and ``conf``.
-        folder: where run folders may be made.
-    """
-    overrides = [*options.overrides, f"model={decoder}", f"attention={attention}"]
-    config = composed(options.conf, overrides, folder / f"{decoder}-{attention}")
-    seed_everything(config.seed, verbose=False)
-    data = build_data(config)
-    task = build_task(config, data, build_search(config)).train()
-    torch.set_float32_matmul_precision(config.matmul_precision)
-    loader = data.train_dataloader()
-    len(loader)  # plans the epoch
-    begun = time.perf_counter()
-    epoch = list(loader)
-    loader_ms = 1000 * (time.perf_counter() - begun) / len(epoch)
-    batches = [epoch[place] for place in evenly(len(epoch), options.batches)]
-    return Subject(f"{decoder} {attention}", config, data, task, batches, loader_ms)
+def _steps(subject: Subject) -> list[Work]:
+    """One of each batch, on a copy of the model."""
+    step = stepping(copy.deepcopy(subject.task), subject.config)
+    return [partial(step, batch) for batch in subject.batches]
 
 
-def stepping(task: Translation, config: DictConfig, **clipping: Any) -> Callable[[Batch], None]:
-    """A whole training step, without a Trainer around it.
+def _peak(subject: Subject) -> float | None:
+    """Of the process while it trains, before there is anything else to measure in it."""
+    forget_peak()
+    for step in _steps(subject):
+        step()
+    return peak_mib()
 
-    Args:
-        task: learns.
-        config: its settings.
-        clipping: further arguments of ``clip_grad_norm_``.
-    """
-    optimizer = task.build_optimizer(task.model.parameters())
 
-    def step(batch: Batch) -> None:
-        with part(LOSS):
-            loss, _ = task.loss(batch)
-        loss.backward()
-        with part(OPTIMIZER):
-            clip_grad_norm_(task.model.parameters(), config.trainer.gradient_clip_val, **clipping)
-            optimizer.step()
-            optimizer.zero_grad()
-
-    return step
+def _shares(subject: Subject) -> dict[str, float]:
+    """Of a usual batch alone: a decoder of single steps has thousands of operators in each."""
+    task = copy.deepcopy(subject.task)
+    # The compiler leaves no parts to look at.
+    task.learning_forward = Seq2Seq.__call__
+    step = stepping(task, subject.config)
+    usual = sorted(subject.batches, key=lambda batch: batch.targets.numel())[len(subject.batches) // 2]
+    step(usual)
+    return shares_of_parts(lambda: step(usual), task.model)
 
 
 def _row(
-    subject: Subject, steps: list[Callable[[], None]], whole: list[float], limit: list[float], repetitions: int
+    subject: Subject, whole: list[float], limit: list[float], peak: float | None, repetitions: int
 ) -> dict[str, Any]:
-    tokens, count = sum(int((batch.targets != PAD).sum()) for batch in subject.batches), len(steps)
-    forget_peak()
-    for step in steps:
-        step()
-    peak = peak_mib()
-    # Of a usual batch alone: a decoder of single steps has thousands of operators in each.
-    usual = sorted(range(count), key=lambda at: subject.batches[at].targets.numel())[count // 2]
-    shares = shares_of_parts(steps[usual], subject.task.model)
+    tokens, count = sum(int((batch.targets != PAD).sum()) for batch in subject.batches), len(subject.batches)
+    shares = _shares(subject)
     step_ms = Figure.of([1000 * seconds / count for seconds in whole])
     return {
         "name": subject.name,
@@ -161,17 +121,24 @@ def _added_by_trainer(subject: Subject, repetitions: int) -> Figure:
     beside = _Beside(stepping(bare, subject.config), subject.batches)
     config, data = subject.config, subject.data
     data.train_dataloader = lambda: DataLoader(subject.batches, batch_size=None, collate_fn=lambda batch: batch)
-    # Nothing is validated.
-    callbacks = [each for each in build_listed(config.callbacks) if getattr(each, "monitor", None) is None]
-    trainer: Trainer = instantiate(
-        config.trainer,
-        callbacks=[*callbacks, beside],
-        logger=build_listed(config.logger),
-        max_epochs=repetitions + 1,
-        log_every_n_steps=min(config.trainer.log_every_n_steps, len(subject.batches)),
-        limit_val_batches=0,
-    )
-    trainer.fit(subject.task, data)
+    # Nothing is validated, and nothing kept.
+    callbacks = [each for each in build_listed(config.callbacks) if not isinstance(each, Checkpoint | EarlyStopping)]
+    precision = torch.get_float32_matmul_precision()
+    with redirect_stdout(sys.stderr):
+        trainer = build_trainer(
+            config,
+            [*callbacks, beside],
+            build_listed(config.logger),
+            max_epochs=repetitions + 1,
+            max_steps=-1,
+            fast_dev_run=False,
+            limit_train_batches=1.0,
+            limit_val_batches=0,
+            log_every_n_steps=min(config.trainer.log_every_n_steps, len(subject.batches)),
+        )
+        trainer.fit(subject.task, data)
+    # Which training leaves at its end.
+    torch.set_float32_matmul_precision(precision)
     return Figure.of([100 * (loop / step - 1) for loop, step in zip(beside.loop[1:], beside.bare[1:], strict=True)])
 
 

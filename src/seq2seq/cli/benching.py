@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,8 +14,15 @@ from seq2seq.errors import ConfigError
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
+MOST_A_CORE = 8
+"""Threads; more would only wait for one another."""
+LARGEST = 1_000_000
 WIDEST = 200
 """Columns of a table that no terminal shows."""
+
+
+UNTOLD = ("run", "command", "compare", "conf", "out")
+"""Options that change no figure."""
 
 
 class Figure(NamedTuple):
@@ -66,6 +74,20 @@ def composed(conf: Path, overrides: Sequence[str], folder: Path | None = None) -
         config.hydra.runtime.output_dir = str(folder)
         HydraConfig.instance().set_config(config)
     return config
+
+
+def listed(options: argparse.Namespace, name: str) -> list[str]:
+    """What an option names with commas between, each once.
+
+    Raises:
+        ConfigError: it names nothing.
+    """
+    found = [part.strip() for part in getattr(options, name).split(",")]
+    if not all(found):
+        raise ConfigError(
+            f"--{name} {getattr(options, name)!r} has an empty name in it: give names with commas between"
+        )
+    return list(dict.fromkeys(found))
 
 
 def print_table(title: str, names: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -124,7 +146,9 @@ def finish(kind: str, rows: Sequence[Mapping[str, Any]], options: argparse.Names
     """
     import torch
 
-    found = {"bench": kind, "threads": options.threads, "torch": torch.__version__, **facts, "rows": list(rows)}
+    asked = {name: str(value) for name, value in vars(options).items() if name not in UNTOLD and value is not None}
+    found = {"bench": kind, "threads": options.threads, "torch": torch.__version__, "options": asked, **facts}
+    found["rows"] = list(rows)
     if options.compare is not None:
         _compare(_earlier(options.compare, kind), found, options.compare)
     print(json.dumps(found))
@@ -145,9 +169,12 @@ def begin(options: argparse.Namespace, kind: str, *counts: str) -> None:
 
     from seq2seq.cli.memory import keep_few_preparations, keep_freed_memory
 
+    most = {"threads": MOST_A_CORE * (os.cpu_count() or 1)}
     for name in (*counts, "threads"):
-        if getattr(options, name) < 1:
-            raise ConfigError(f"--{name} must be at least 1, found {getattr(options, name)}")
+        if not 1 <= getattr(options, name) <= most.get(name, LARGEST):
+            raise ConfigError(
+                f"--{name} must be at least 1 and at most {most.get(name, LARGEST):,}, found {getattr(options, name)}"
+            )
     if options.compare is not None:
         _earlier(options.compare, kind)
     torch.set_num_threads(options.threads)
@@ -162,6 +189,8 @@ def _earlier(path: Path, kind: str) -> dict[str, Any]:
         except ValueError:
             continue
         if isinstance(found, dict) and isinstance(found.get("rows"), list) and "bench" in found:
+            if not all(isinstance(row, dict) and isinstance(row.get("name"), str) for row in found["rows"]):
+                raise ConfigError(f"--compare {path} holds a line of JSON with rows that are none")
             if found["bench"] != kind:
                 raise ConfigError(f"--compare {path} holds `seq2seq-bench {found['bench']}`, this is {kind}")
             return found
@@ -180,7 +209,13 @@ def _compare(earlier: Mapping[str, Any], now: Mapping[str, Any], path: Path) -> 
         }
         keys |= dict.fromkeys(ratios)
         rows.append({"name": row["name"], **ratios})
-    other = [f"{key} {earlier.get(key)}" for key in ("threads", "torch") if earlier.get(key) != now[key]]
+    asked = earlier["options"] if isinstance(earlier.get("options"), dict) else {}
+    other = [f"torch {earlier.get('torch')}"] if earlier.get("torch") != now["torch"] else []
+    other += [
+        f"{key} {asked.get(key, 'not given')}"
+        for key in sorted(asked.keys() | now["options"].keys())
+        if asked.get(key) != now["options"].get(key)
+    ]
     title = f"ratios to {path}" + (f", which has {', '.join(other)}" if other else "")
     print_columns(title, {key: key for key in keys}, rows)
     if missing := sorted(then.keys() - {row["name"] for row in rows}):

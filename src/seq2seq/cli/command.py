@@ -1,26 +1,56 @@
 """What the small commands share: how they end, where they read a model from and where they write."""
 
 import argparse
+import errno
+import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from seq2seq.errors import ConfigError, UserError
+
+UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT)
+"""What happens where a program writes to."""
 
 
 def run(
     parser: argparse.ArgumentParser, work: Callable[[argparse.Namespace], None], arguments: Sequence[str] | None
 ) -> None:
-    """Parses the command line and does the work; a user's mistake ends as one message."""
-    options = parser.parse_args(arguments)
+    """Parses the command line and does the work; a user's mistake ends as one message.
+
+    Settings as for ``train.py`` may stand anywhere, where a command takes some.
+    """
+    options, rest = parser.parse_known_args(arguments)
+    if rest and not (hasattr(options, "overrides") and not any(each.startswith("-") for each in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        options.overrides += rest
     try:
         work(options)
     except UserError as error:
         sys.exit(f"error: {error}")
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in UNWRITTEN:
+            leave_output(error)
+        from seq2seq.cli.messages import user_message
+
+        message = user_message(error)
+        if message is None:
+            raise
+        sys.exit(f"error: {message}")
     except KeyboardInterrupt:
         leave_to_signals()
         sys.exit(130)
+
+
+def leave_output(error: OSError) -> NoReturn:
+    """Ends the program where standard output cannot be written."""
+    # What could not be written must not be tried again on the way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    # Whoever read the output has seen enough, as `| head` does.
+    sys.exit(1 if isinstance(error, BrokenPipeError) else f"error: {error}")
 
 
 def leave_to_signals() -> None:
@@ -51,7 +81,10 @@ def check_new(folder: Path) -> None:
     """Makes sure that nothing would be written over.
 
     Raises:
-        ConfigError: it exists and is not empty.
+        ConfigError: it exists and is not empty, or cannot be made.
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise ConfigError(f"--out {folder} exists already: name another folder")
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        raise ConfigError(f"--out {folder} cannot be written: {nearest} is no writable folder")

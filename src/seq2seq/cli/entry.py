@@ -14,7 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli import settings
-from seq2seq.cli.command import leave_to_signals
+from seq2seq.cli.command import leave_output, leave_to_signals
 from seq2seq.cli.messages import user_message
 from seq2seq.cli.sweep import Cells, SweepReport, cell_name
 from seq2seq.errors import ConfigError
@@ -54,10 +54,8 @@ def entry(config_folder: Path, config_name: str) -> Callable[[Callable[[DictConf
             except SystemExit:
                 leave_to_signals()
                 raise
-            except BrokenPipeError:
-                # Whoever read the output has seen enough, as `--help | head` does.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-                sys.exit(1)
+            except BrokenPipeError as error:
+                leave_output(error)
             except (Exception, KeyboardInterrupt) as error:
                 if isinstance(error, KeyboardInterrupt):
                     leave_to_signals()

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple
 
-import torch
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
@@ -18,7 +17,6 @@ from lightning.pytorch.loggers import Logger
 from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from omegaconf import DictConfig, OmegaConf
 
-from seq2seq.attention.base import placed, reach, too_long
 from seq2seq.cli.building import build_data, build_listed, build_search, build_task
 from seq2seq.cli.checks import check_settings, claim, lightning_message
 from seq2seq.cli.memory import forget_peak, keep_few_preparations, keep_freed_memory
@@ -26,8 +24,6 @@ from seq2seq.cli.resuming import Resumed, check_own_folder, check_same_model, ch
 from seq2seq.cli.sweep import check_same_run, in_sweep
 from seq2seq.data.datamodule import TranslationData
 from seq2seq.errors import ConfigError
-from seq2seq.models.encoder import RecurrentEncoder
-from seq2seq.models.recurrent import Recurrent
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
@@ -37,7 +33,6 @@ from seq2seq.training.loggers import forget_from
 from seq2seq.training.ranks import end_together, process_lost
 from seq2seq.training.saving import WholeCheckpoints
 from seq2seq.training.task import Translation
-from seq2seq.types import Split
 
 
 class Run(NamedTuple):
@@ -131,8 +126,6 @@ def assemble(config: DictConfig) -> Run:
     search = build_search(config)
     data = build_data(config)
     task = build_task(config, data, search)
-    _check_reach(task.model, data)
-    _check_residual(config.residual, task.model)
     if resume is not None:
         check_same_model(resume, task.model, pack(task.recipe, data.tokenizers))
         check_same_run(resume.path, config)
@@ -140,7 +133,7 @@ def assemble(config: DictConfig) -> Run:
         forget_from(folder / "metrics.csv", resume.content["global_step"])
     callbacks = build_listed(config.callbacks)
     loggers = [_logger(logger, resume) for logger in config.logger.values() if logger is not None]
-    trainer = _trainer(config, callbacks, loggers)
+    trainer = build_trainer(config, callbacks, loggers)
     _check_processes(trainer)
     if in_sweep() and trainer.world_size > 1:
         raise ConfigError(
@@ -176,25 +169,6 @@ def _check_processes(trainer: Trainer) -> None:
             raise ConfigError(f"the processes are not as configured: {error}; {cure}") from error
 
 
-def _check_reach(model: torch.nn.Module, data: TranslationData) -> None:
-    """An attention that knows so many positions has to know all of the data, before anything is trained."""
-    longest = max(int(data.store.split(split).lengths[:, 0].max(initial=0)) for split in get_args(Split))
-    for key, part in (("encoder.attention", model.encoder), ("attention", model.decoder)):
-        known = reach(part)
-        if known is not None and known < longest:
-            raise ConfigError(placed(key, too_long(known, longest)))
-
-
-def _check_residual(wanted: bool, model: torch.nn.Module) -> None:
-    """Residual connections stand between layers: without a second one they would change nothing but the run's name."""
-    stacks = [part for part in model.modules() if isinstance(part, Recurrent | RecurrentEncoder)]
-    if wanted and not any(part.residual and part.layers > 1 for part in stacks):
-        raise ConfigError(
-            "residual=true changes nothing here, as no recurrent stack has two layers: set encoder_layers=2 (of a recurrent "
-            "encoder), or decoder_layers=2 (3 with model=parallel, whose first layer stands alone)"
-        )
-
-
 def quieten() -> None:
     """Leaves out what the libraries say of themselves and a user can do nothing about."""
     # The loader takes a fraction of a step as long as it runs in the main process; batches are planned, not collated.
@@ -217,9 +191,21 @@ def _logger(settings: DictConfig, resume: Resumed | None) -> Logger:
     return instantiate(settings, purge_step=resume.content["global_step"]) if anew else instantiate(settings)
 
 
-def _trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger]) -> Trainer:
+def build_trainer(config: DictConfig, callbacks: list[Callback], loggers: list[Logger], **settings: Any) -> Trainer:
+    """Lightning's, with what Lightning says of its settings as a message for the user.
+
+    Args:
+        config: of the run.
+        callbacks, loggers: built from it.
+        settings: in place of the trainer's own.
+
+    Raises:
+        ConfigError: the trainer cannot be built as configured.
+    """
     try:
-        return instantiate(config.trainer, callbacks=callbacks, logger=loggers, plugins=[WholeCheckpoints()])
+        return instantiate(
+            config.trainer, callbacks=callbacks, logger=loggers, plugins=[WholeCheckpoints()], **settings
+        )
     except InstantiationException as error:
         # What Lightning says of devices, precision and the like is meant for the user.
         if isinstance(error.__cause__, MisconfigurationException | ValueError | TypeError):

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from seq2seq.cli.command import add_trust, leave_to_signals
+from seq2seq.cli.command import UNWRITTEN, add_trust, leave_output, leave_to_signals
 from seq2seq.cli.said import draw, formatted, make_folder, print_scores
 from seq2seq.errors import ConfigError, CorpusError, UserError
 from seq2seq.progress import progress
@@ -46,10 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         leave_to_signals()
         sys.exit(130)
     except OSError as error:
-        # What could not be written must not be tried again on the way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        # Whoever read the output has seen enough, as `| head` does.
-        sys.exit(1 if isinstance(error, BrokenPipeError) else f"error: standard input or output: {error}")
+        if error.errno not in UNWRITTEN:
+            raise
+        leave_output(error)
 
 
 def _check_streams() -> None:

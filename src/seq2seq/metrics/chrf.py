@@ -28,6 +28,8 @@ class ChrF(Metric):
 
     def update(self, hypotheses: Sequence[str], references: Sequence[str]) -> None:
         """Counts sentence ``i`` of the hypotheses against sentence ``i`` of the references."""
+        if not hypotheses:
+            return
         # sacreBLEU has no public name for the sums of its own scores.
         counts = self._chrf._extract_corpus_statistics(list(hypotheses), [list(references)])
         self.counts += torch.tensor(counts, device=self.counts.device).sum(dim=0)

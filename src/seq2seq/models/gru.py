@@ -31,8 +31,12 @@ def gru_layer(
 
 def _factor_type(values: Tensor) -> torch.dtype:
     """The type of numbers that are multiplied."""
-    rounded = values.dtype == torch.float32 and torch.get_float32_matmul_precision() == "medium"
-    return torch.bfloat16 if rounded and _has_bfloat16() else values.dtype
+    return torch.bfloat16 if values.dtype == torch.float32 and rounds_factors() else values.dtype
+
+
+def rounds_factors() -> bool:
+    """Whether products of numbers in single precision round them to bfloat16."""
+    return torch.get_float32_matmul_precision() == "medium" and _has_bfloat16()
 
 
 @cache

@@ -5,6 +5,7 @@ into which the compiler cannot look. The model stays as it is, for checkpoints, 
 """
 
 from collections.abc import Callable
+from types import FunctionType
 
 import torch
 
@@ -18,7 +19,12 @@ def compiled_forward() -> Callable[..., Decoded]:
     """``Seq2Seq.forward``, compiled at the first batch, once for all shapes that follow."""
     # Said here and not where the function stands, as the compiler takes seconds to be loaded.
     recurrent.run_layer = torch.compiler.disable(recurrent.run_layer)
-    return torch.compile(Seq2Seq.forward, dynamic=True)
+    # The compiler counts what it has made of a function and stops at eight: each model has a function of its own.
+    plain = Seq2Seq.forward
+    own = FunctionType(
+        plain.__code__.replace(), plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    return torch.compile(own, dynamic=True)
 
 
 def not_compiled(error: RuntimeError) -> ConfigError | None:

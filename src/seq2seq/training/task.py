@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from jaxtyping import Float, Int
 from lightning import LightningModule
 from torch import Tensor
+from torch.optim import Optimizer
 from torchmetrics import MeanMetric
 from torchmetrics.text import SacreBLEUScore
 
@@ -116,14 +117,24 @@ class Translation(LightningModule):
         references = [target for _, target in self.trainer.datamodule.texts(split, ids)]
         return Translated(ids, hypotheses, texts, references)
 
+    def make_optimizer(self) -> Optimizer:
+        """One for all weights that learn.
+
+        Raises:
+            ConfigError: its settings do not fit.
+        """
+        try:
+            return self.build_optimizer([parameter for parameter in self.parameters() if parameter.requires_grad])
+        except (ValueError, TypeError) as error:
+            raise ConfigError(f"optimizer.* (learning_rate among them) does not fit: {error}") from error
+
     def configure_optimizers(self) -> dict[str, Any]:
-        parameters = [parameter for parameter in self.parameters() if parameter.requires_grad]
+        optimizer = self.make_optimizer()
         total_steps = int(self.trainer.estimated_stepping_batches)
         try:
-            optimizer = self.build_optimizer(parameters)
             scheduler = self.build_scheduler(optimizer, total_steps=total_steps)
         except (ValueError, TypeError) as error:
-            raise ConfigError(f"optimizer.* or scheduler.* (learning_rate among them) does not fit: {error}") from error
+            raise ConfigError(f"scheduler.* does not fit: {error}") from error
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step", "name": "lr"}}
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
