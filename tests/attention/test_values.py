@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from seq2seq.attention import additive as additive_module
 from seq2seq.attention.additive import AdditiveAttention, additive_scores
 from seq2seq.attention.concat import ConcatAttention
 from seq2seq.attention.dot import DotProductAttention
@@ -318,3 +319,15 @@ def test_heads_must_divide_their_size():
         ConfigError, match=r"heads=3 .*must divide the size they share, found 8: change attention\.heads"
     ):
         MultiHeadAttention(query_size=8, memory_size=8, heads=3)
+
+
+def test_additive_keys_are_raised_once_a_search(monkeypatch):
+    calls, attention = [], additive()
+    real = additive_module._powers
+    monkeypatch.setattr(additive_module, "_powers", lambda side: calls.append(side.shape[1]) or real(side))
+    queries = torch.randn(3, 4, 4).double()
+    with torch.inference_mode():
+        keys = attention.project_keys(torch.randn(3, 5, 5).double())
+        stepwise = torch.cat([attention.score(queries[:, at : at + 1], keys) for at in range(4)], dim=1)
+    assert calls == [1, 5, 1, 1, 1]
+    torch.testing.assert_close(stepwise, defined_scores(attention, queries, keys.clone()), rtol=1e-12, atol=1e-12)

@@ -16,6 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from seq2seq.attention.base import Attention, compared_size
 
+KEPT = "powers_of_additive_attention"
+"""What the keys of a search carry."""
 LARGEST = 40.0
 """``e^2x`` of it and its inverse are still single-precision numbers."""
 
@@ -67,9 +69,8 @@ class _Scores(torch.autograd.Function):
     def forward(ctx: Any, queries: Tensor, keys: Tensor, weight: Tensor) -> Tensor:
         # The product of infinity and zero would be no number. With the clamp it is right for all sides up to 40 in size,
         # and beyond that unless they have opposite signs, which then count as equally large.
-        powers = [(2 * side.clamp(-LARGEST, LARGEST)).exp() for side in (queries, keys)]
-        ctx.save_for_backward(*powers, weight)
-        query_powers, key_powers = powers
+        query_powers, key_powers = _powers(queries), _kept_powers(keys)
+        ctx.save_for_backward(query_powers, key_powers, weight)
         sums = queries.new_empty(queries.shape[1], *keys.shape[:2])  # [T, B, S]
         for row, shares in zip(sums, _shares(query_powers, key_powers), strict=True):
             torch.mv(shares.view(-1, len(weight)), weight, out=row.view(-1))
@@ -90,6 +91,19 @@ class _Scores(torch.autograd.Function):
             of_keys.addcmul_(slopes, row.unsqueeze(-1))
         scale = 4 * weight
         return (scale * of_queries.squeeze(2)).transpose(0, 1), scale * of_keys, grad.sum() - 2 * grad_weight
+
+
+def _powers(side: Tensor) -> Tensor:
+    return (2 * side.clamp(-LARGEST, LARGEST)).exp()
+
+
+def _kept_powers(keys: Tensor) -> Tensor:
+    """Those of the keys, which stay the same tensor for all steps of a search: it carries them with it."""
+    if not keys.is_inference():
+        return _powers(keys)
+    if not hasattr(keys, KEPT):
+        setattr(keys, KEPT, _powers(keys))
+    return getattr(keys, KEPT)
 
 
 def _shares(query_powers: Float[Tensor, "B T A"], key_powers: Float[Tensor, "B S A"]) -> Iterator[Tensor]:

@@ -18,6 +18,7 @@ from seq2seq.decoding.greedy import Searchable, not_numbers
 from seq2seq.errors import ConfigError
 from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
+BLOCK = 64
 LEAST_COVERAGE = 1e-9
 """In place of 0, whose logarithm would rank all that leave out a token alike."""
 PENALTIES = ("none", "average", "gnmt")
@@ -124,12 +125,12 @@ class _Search:
         sentences, self.device = source.shape[0], source.device
         self.lengths = (source != PAD).sum(dim=1)  # [B]
         self.caps = settings.caps.of(self.lengths - 1)
-        self.state = model.start(source).repeat(self.size)
+        # All beams begin alike: the first step is taken once.
+        self.state = model.start(source)
         self.sentences = torch.arange(sentences, device=self.device)  # of the rows still there
-        self.total = torch.full((sentences, self.size), -torch.inf, device=self.device)
-        self.total[:, 0] = 0.0
+        self.total = torch.zeros(sentences, 1, device=self.device)
         self.places = torch.full((sentences,), self.size, device=self.device)  # that are not given to what has ended
-        self.tokens = torch.full((sentences * self.size, 1), BOS, device=self.device)  # [B K, steps + 1]
+        self.tokens = torch.full((sentences, 1), BOS, device=self.device)  # [B K, steps + 1]
         self.weights: Tensor | None = None  # [B K, steps, S]
         self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
 
@@ -144,15 +145,21 @@ class _Search:
         logits, weights, self.state = self.model.step(self.tokens[:, -1], self.state)
         logits[:, [PAD, BOS]] = -torch.inf
         scores = self._allowed(logits.float().log_softmax(dim=-1))  # [B K, V]
-        vocabulary = scores.shape[1]
+        beams = self.total.shape[1]
         at_cap = self.tokens.shape[1] > self.caps  # [B]
         if at_cap.any():
-            scores = torch.where(at_cap.repeat_interleave(self.size).unsqueeze(1), _likeliest(scores), scores)
-        candidates = (self.total.unsqueeze(2) + scores.view(-1, self.size, vocabulary)).flatten(1)
+            scores = torch.where(at_cap.repeat_interleave(beams).unsqueeze(1), _likeliest(scores), scores)
+        # What is among the best of a sentence is among the best of its row.
+        of_row, likely = largest(scores, min(self.size, scores.shape[1]))  # [B K, K]
+        width = likely.shape[1]
+        missing = max(self.size - beams * width, 0)  # of a vocabulary smaller than the beam, in the first step
+        candidates = (self.total.unsqueeze(2) + of_row.view(-1, beams, width)).flatten(1)
+        candidates = torch.nn.functional.pad(candidates, (0, missing), value=-torch.inf)
+        likely = torch.nn.functional.pad(likely.reshape(-1, beams * width), (0, missing))
         best, index = candidates.topk(self.size, dim=1)  # [B, K]
         free = torch.arange(self.size, device=self.device) >= self.places.unsqueeze(1)
         best = best.masked_fill(free, -torch.inf)
-        parents, tokens = index // vocabulary, index % vocabulary
+        parents, tokens = (index // width).clamp(max=beams - 1), likely.gather(1, index)
         before = self.total.gather(1, parents)
         self._move(parents, tokens, weights)
         valid = best > -torch.inf
@@ -182,9 +189,10 @@ class _Search:
 
     def _move(self, parents: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"], weights: Float[Tensor, "R S"]) -> None:
         """Lets every place go on from its parent."""
-        first = torch.arange(len(parents), device=self.device).unsqueeze(1) * self.size
+        beams = self.total.shape[1]
+        first = torch.arange(len(parents), device=self.device).unsqueeze(1) * beams
         rows = (first + parents).flatten()
-        self.state = self.state.exchange(rows)
+        self.state = self.state.exchange(rows) if beams == self.size else self.state.repeat(self.size)
         self.tokens = torch.cat((self.tokens.index_select(0, rows), tokens.view(-1, 1)), dim=1)
         if self.with_weights or self.settings.coverage_penalty:
             new = weights.unsqueeze(1)
@@ -192,16 +200,25 @@ class _Search:
             self.weights = self.weights.index_select(0, rows)
 
     def _finish(self, which: Bool[Tensor, "B K"], totals: Float[Tensor, "B K"], truncated: bool = False) -> None:
-        for row, place in which.nonzero().tolist():
-            sentence = int(self.sentences[row])
-            length = int(self.lengths[sentence])
-            at = row * self.size + place
-            # The last token of either kind is none of the translation: EOS, or what came after the cap.
-            tokens = self.tokens[at, 1:-1].tolist()
-            steps = len(tokens) + (not truncated)
-            total = float(totals[row, place])
-            score = total / float(self.settings.divisor(max(steps, 1)))
-            weights = None if self.weights is None else self.weights[at, :steps, :length].float()
+        rows = which.nonzero()[:, 0]
+        if not len(rows):
+            return
+        at = which.flatten().nonzero()[:, 0]
+        # The last token of either kind is none of the translation: EOS, or what came after the cap.
+        written = self.tokens[at, 1:-1].tolist()
+        steps = len(written[0]) + (not truncated)
+        divisor = float(self.settings.divisor(max(steps, 1)))
+        sentences = self.sentences[rows]
+        for tokens, total, sentence, length, place in zip(
+            written,
+            totals[which].tolist(),
+            sentences.tolist(),
+            self.lengths[sentences].tolist(),
+            at.tolist(),
+            strict=True,
+        ):
+            score = total / divisor
+            weights = None if self.weights is None else self.weights[place, :steps, :length].float()
             if self.settings.coverage_penalty and weights is not None:
                 covered = weights.sum(dim=0).clamp(LEAST_COVERAGE, 1.0)
                 score += self.settings.coverage_penalty * float(covered.log().sum())
@@ -233,6 +250,23 @@ class _Search:
         self.state = self.state.select(rows)
         self.tokens = self.tokens[rows]
         self.weights = None if self.weights is None else self.weights[rows]
+
+
+def largest(scores: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
+    """The ``count`` largest of each row and where they are, as ``topk`` finds them.
+
+    They lie in the blocks whose own largest are the largest, and only those are sorted; a ``nan`` is found, too.
+    """
+    whole = scores.shape[1] // BLOCK
+    if whole <= count:
+        return scores.topk(count, dim=1)
+    blocks = scores[:, : whole * BLOCK].unflatten(1, (whole, BLOCK))
+    chosen = blocks.amax(dim=2).topk(count, dim=1).indices  # [R, K]
+    columns = (chosen.unsqueeze(2) * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
+    rest = torch.arange(whole * BLOCK, scores.shape[1], device=scores.device).expand(len(scores), -1)
+    columns = torch.cat((columns, rest), dim=1)
+    best, index = scores.gather(1, columns).topk(count, dim=1)
+    return best, columns.gather(1, index)
 
 
 def _likeliest(scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
