@@ -10,7 +10,9 @@ import sacrebleu
 import torch
 from omegaconf import OmegaConf
 
+from seq2seq.decoding.greedy import Greedy
 from seq2seq.training.checkpoint import load
+from seq2seq.translator import Translator
 from tests.tiny import ATTENTIONS, SMALL
 
 
@@ -176,6 +178,13 @@ def test_the_averaged_weights_are_what_is_saved_as_best(command):
     }
     averaged, current = checkpoint["state_dict"], checkpoint["current_model_state"]
     assert any(not torch.equal(averaged[name], current[name]) for name in averaged)
+    # They are what was tested, too.
+    with open("run/hypotheses.tsv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    decoding = OmegaConf.load("run/config.yaml").decoding
+    search = Greedy(decoding.cap_ratio, decoding.cap_extra)
+    found = Translator.load("run", search=search).translate([row["source"] for row in rows])
+    assert found == [row["hypothesis"] for row in rows]
 
 
 def test_help_is_readable(command):

@@ -27,7 +27,7 @@ from seq2seq.errors import ConfigError
 from seq2seq.report.heatmaps import draw_heatmaps
 from seq2seq.report.summary import print_summary
 from seq2seq.training.callbacks.watch import out_of_memory
-from seq2seq.training.checkpoint import pack
+from seq2seq.training.checkpoint import pack, read
 from seq2seq.training.compiling import not_compiled
 from seq2seq.training.loggers import forget_from
 from seq2seq.training.ranks import end_together, process_lost
@@ -76,9 +76,13 @@ class Run(NamedTuple):
 
     def test(self) -> None:
         """Scores the best weights on the test split, the last ones if none were kept; the results go to the run folder."""
-        best = getattr(self.trainer.checkpoint_callback, "best_model_path", None) or None
+        best = getattr(self.trainer.checkpoint_callback, "best_model_path", None)
+        if best:
+            # The weights and nothing else: with a whole checkpoint, callbacks would go back to where it was written, that
+            # of an average to the weights that are none.
+            self.task.load_state_dict(read(best)["state_dict"])
         with _interruptible():
-            self.trainer.test(self.task, self.data, ckpt_path=best, weights_only=True, verbose=False)
+            self.trainer.test(self.task, self.data, verbose=False)
 
     def show(self) -> float:
         """Draws and prints the results, after which the processes part.
