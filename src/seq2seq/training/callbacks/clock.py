@@ -26,11 +26,15 @@ class Clock(Callback):
         self.tokens = 0
         self._fit_from = self._step_from = time.perf_counter()
         self._logged_tokens, self._logged_seconds = 0, 0.0
+        self._fitting = True
 
     @property
     def tokens_per_s(self) -> float:
         """Target tokens a second of training, validation left out."""
         return self.tokens / self.step_seconds if self.step_seconds else 0.0
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self._fitting = stage == TrainerFn.FITTING
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._fit_from = time.perf_counter()
@@ -72,6 +76,9 @@ class Clock(Callback):
         return {"seconds": self.seconds, "step_seconds": self.step_seconds, "tokens": self.tokens}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        # A test restores callbacks along with the best weights, which may lie some epochs back.
+        if not self._fitting:
+            return
         self.seconds, self.step_seconds = state_dict["seconds"], state_dict["step_seconds"]
         self.tokens = state_dict["tokens"]
         self._logged_tokens, self._logged_seconds = self.tokens, self.step_seconds

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 from lightning import Callback, LightningModule, Trainer
+from lightning.pytorch.trainer.states import TrainerFn
 
 from seq2seq.probes.scores import score_statistics
 from seq2seq.training.callbacks.matmul import EXACT
@@ -25,6 +26,10 @@ class Start(Callback):
     def __init__(self, sentences: int = 32) -> None:
         self.sentences = sentences
         self.scores: dict[str, float] | None = None
+        self._fitting = True
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self._fitting = stage == TrainerFn.FITTING
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         valid = trainer.datamodule.store.split("valid")
@@ -46,4 +51,5 @@ class Start(Callback):
         return {"scores": self.scores}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self.scores = state_dict["scores"]
+        if self._fitting:
+            self.scores = state_dict["scores"]
