@@ -165,14 +165,7 @@ class Translator(Shareable):
         length = self._length(line)
         if length <= self.longest:
             return [line] if length and line.strip() else []
-        held: list[str] = []
-        for part in split_line(line, self._length, self.longest):
-            # White space alone says nothing; it stays with the part before.
-            if held and not self._length(part):
-                held[-1] += part
-            else:
-                held.append(part)
-        return held
+        return split_line(line, self._length, self.longest)
 
     def fits(self, line: str) -> bool:
         """Whether the line is translated whole."""

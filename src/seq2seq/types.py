@@ -20,7 +20,7 @@ Masks are named by what True means: ``is_token`` is True on real tokens and Fals
 """
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -128,3 +128,8 @@ class Hypothesis(NamedTuple):
 
 Builder = Callable[..., object]
 """A constructor that still waits for the sizes which another part knows."""
+
+
+def is_whole(value: Any, least: int) -> bool:
+    """Whether a setting is a whole number, and no truth value, of at least ``least``."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least

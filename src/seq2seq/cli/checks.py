@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 
 from seq2seq.cli.entry import first_process
 from seq2seq.errors import ConfigError
+from seq2seq.types import is_whole
 
 LIGHTNING = str(Path(lightning.__file__).parent)
 MOST_A_CORE = 8
@@ -20,7 +21,7 @@ MOST_A_CORE = 8
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+    return lambda value: is_whole(value, least)
 
 
 def _rate(value: Any) -> bool:

@@ -85,6 +85,11 @@ def check_new(folder: Path) -> None:
     """
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise ConfigError(f"--out {folder} exists already: name another folder")
+    if (place := unwritable(folder)) is not None:
+        raise ConfigError(f"--out {folder} cannot be written: {place} is no writable folder")
+
+
+def unwritable(folder: Path) -> Path | None:
+    """What stands in the way of writing into a folder that may have to be made: it, or the nearest above that is there."""
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
-        raise ConfigError(f"--out {folder} cannot be written: {nearest} is no writable folder")
+    return None if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK) else nearest

@@ -14,7 +14,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from seq2seq.cli import settings
-from seq2seq.cli.command import leave_output, leave_to_signals
+from seq2seq.cli.command import leave_output, leave_to_signals, unwritable
 from seq2seq.cli.messages import user_message
 from seq2seq.cli.sweep import Cells, SweepReport, cell_name
 from seq2seq.errors import ConfigError
@@ -138,11 +138,8 @@ def run_folder(wanted: str, resume: str | None) -> str:
     if not wanted.strip():
         raise ConfigError("run_dir is empty: name a folder, or leave it out for a dated one")
     folder = Path(wanted)
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"run_dir={wanted} cannot be written: {nearest} is no writable folder; choose another run_dir"
-        )
+    if (place := unwritable(folder)) is not None:
+        raise ConfigError(f"run_dir={wanted} cannot be written: {place} is no writable folder; choose another run_dir")
     # Where several processes share a folder, the first of them looks.
     if (
         first_process()

@@ -24,7 +24,14 @@ def split_line(text: str, length: Callable[[str], int], longest: int) -> list[st
     Raises:
         CorpusError: a character is longer than that by itself.
     """
-    return list(_split(text, length, longest, (CLAUSE_END, SPACE)))
+    pieces: list[str] = []
+    for piece in _split(text, length, longest, (CLAUSE_END, SPACE)):
+        # White space alone says nothing; it stays with the piece before.
+        if pieces and not length(piece):
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _split(text: str, length: Callable[[str], int], longest: int, marks: Sequence[re.Pattern[str]]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from seq2seq.decoding.caps import Caps
 from seq2seq.decoding.greedy import Searchable, not_numbers
 from seq2seq.errors import ConfigError
-from seq2seq.types import BOS, EOS, PAD, Hypothesis
+from seq2seq.types import BOS, EOS, PAD, Hypothesis, is_whole
 
 BLOCK = 64
 LEAST_COVERAGE = 1e-9
@@ -61,13 +61,13 @@ class Beam:
         cap_ratio: float = 2.0,
         cap_extra: int = 10,
     ):
-        if not _whole(beam, 1) or beam > LARGEST:
+        if not is_whole(beam, 1) or beam > LARGEST:
             raise ConfigError(f"decoding.beam must be a whole number from 1 to {LARGEST}, found {beam}")
         if length_penalty not in PENALTIES:
             raise ConfigError(
                 f"decoding.length_penalty must be one of {', '.join(PENALTIES)}, found {length_penalty!r}"
             )
-        if not (0 <= alpha <= LARGEST_ALPHA and 0 <= coverage_penalty < math.inf and _whole(no_repeat_ngram, 0)):
+        if not (0 <= alpha <= LARGEST_ALPHA and 0 <= coverage_penalty < math.inf and is_whole(no_repeat_ngram, 0)):
             raise ConfigError(
                 f"decoding.alpha must be from 0 to {LARGEST_ALPHA}, decoding.coverage_penalty 0 or more and finite, and "
                 f"decoding.no_repeat_ngram a whole number of 0 or more, found {alpha}, {coverage_penalty} and "
@@ -110,10 +110,6 @@ class Beam:
         if self.length_penalty == "gnmt":
             return ((5 + length) / 6) ** self.alpha
         return length if self.length_penalty == "average" else torch.ones_like(length)
-
-
-def _whole(value: int, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 class _Search:
