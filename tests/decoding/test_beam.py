@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.decoding.beam import LEAST_COVERAGE, Beam, largest
+from seq2seq.decoding.beam import LEAST_COVERAGE, Beam
 from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.greedy import Greedy
 from seq2seq.errors import CheckpointError, ConfigError
@@ -93,6 +93,74 @@ def test_what_is_forbidden_is_not_said(small_world, settings):
             assert len(set(hypothesis.tokens)) == len(hypothesis.tokens)
     free = Beam(beam=64, cap_ratio=0.0, cap_extra=LONGEST).n_best(model, torch.tensor([source]))[0]
     assert len(free) > len(found) or "min_length" in settings
+
+
+def plain_beam(model, source, beam, cap, **settings):
+    """The definition: one sentence, every prefix through teacher forcing again, no hypothesis given up."""
+    going, places, found = [([], 0.0)], beam, []
+    while going:
+        candidates = []
+        for tokens, total in going:
+            decoded = model(torch.tensor([source]), torch.tensor([[BOS, *tokens]]))
+            logits = model.output(decoded.features[0, -1])
+            logits[[PAD, BOS]] = -math.inf
+            scores = logits.log_softmax(dim=-1).tolist()
+            allowed = {token: score for token, score in enumerate(scores) if score > -math.inf}
+            if len(tokens) < settings.get("min_length", 0):
+                del allowed[EOS]
+            if settings.get("no_repeat_ngram"):
+                allowed = {token: score for token, score in allowed.items() if token not in tokens}
+            if len(tokens) == cap:
+                likeliest = max(allowed, key=allowed.get)
+                allowed = {likeliest: allowed[likeliest]}
+            candidates += [
+                (total + score, total, tokens, token, decoded.weights[0]) for token, score in allowed.items()
+            ]
+        going = []
+        for total, before, tokens, token, weights in sorted(candidates, key=lambda each: -each[0])[:places]:
+            if token == EOS:
+                found.append((False, -expected_score(tokens, total, weights, **settings), tokens))
+                places -= 1
+            elif len(tokens) == cap:
+                found.append((True, -expected_score(tokens[:-1], before, weights[:-1], **settings), tokens))
+            else:
+                going.append(([*tokens, token], total))
+    return [(tokens, truncated, -score) for truncated, score, tokens in sorted(found)]
+
+
+@pytest.mark.parametrize("settings", PENALTIES, ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_equals_the_definition_in_a_batch_whose_rows_come_and_go(model, settings):
+    """Beams that shrink, sentences that leave, and beams that grow again where little is allowed."""
+    model = tiny_model(seed=5, model=model)
+    rows = sources(9)
+    search = Beam(beam=4, cap_ratio=0.5, cap_extra=4, **settings)
+    with torch.no_grad():
+        for row, hypotheses in zip(rows, search.n_best(model, padded(rows)), strict=True):
+            expected = plain_beam(model, row, 4, int(0.5 * (len(row) - 1)) + 4, **settings)
+            assert [(each.tokens, each.truncated) for each in hypotheses] == [each[:2] for each in expected]
+            assert [each.score for each in hypotheses] == pytest.approx([score for *_, score in expected], abs=1e-4)
+
+
+class Counting(Scripted):
+    """Notes how many rows every step computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.rows = []
+
+    def step(self, tokens, state):
+        self.rows.append(len(tokens))
+        return super().step(tokens, state)
+
+
+def test_places_of_what_has_ended_are_not_computed():
+    """A beam of two. The first sentence ends at once, its second hypothesis a step later; the other says two words."""
+    model = Counting()
+    Beam(2).n_best(model, torch.tensor([[0, EOS], [2, EOS]]))
+    assert model.rows[:3] == [2, 3, 2]
+    # Which of two equally likely hypotheses is the last is open; one more step may be needed.
+    assert sum(model.rows[3:]) <= 1
 
 
 def test_no_pair_of_tokens_comes_twice():
@@ -243,16 +311,3 @@ def test_scores_that_are_no_numbers_are_no_translation(search):
     model.output.bias.data.fill_(torch.nan)
     with pytest.raises(CheckpointError, match="scores are no numbers"):
         search(model, torch.tensor([[5, 6, EOS], [7, EOS, PAD]]))
-
-
-@given(st.integers(0, 1000), st.integers(1, 300), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0]))
-def test_the_largest_are_those_of_a_sort(seed, width, count, forbidden):
-    torch.manual_seed(seed)
-    scores = torch.randn(3, width).masked_fill(torch.rand(3, width) < forbidden, -torch.inf)
-    count = min(count, width)
-    best, index = largest(scores, count)
-    assert torch.equal(best, scores.sort(dim=1, descending=True).values[:, :count])
-    assert torch.equal(scores.gather(1, index), best)
-    assert all(len(set(row)) == count for row in index.tolist())
-    scores[0, width // 2] = torch.nan
-    assert largest(scores, count)[0][0, 0].isnan()

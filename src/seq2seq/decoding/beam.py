@@ -4,21 +4,21 @@ Sources: beams that shrink as hypotheses end, Sutskever et al. 2014, arXiv:1409.
 penalty, Wu et al. 2016, arXiv:1609.08144, section 7, equation 14; the average of log probabilities, Cho et al. 2014,
 arXiv:1409.1259, section 4.2; no repeated n-grams, Paulus et al. 2017, arXiv:1705.04304, section 2.5.
 Differs: penalties rank hypotheses that have ended; beams that go on have the same length and are ranked by probability.
-Cost: that of greedy search times the beam, less what finished sentences save.
+Cost: that of greedy search times the beam, less the places of what has ended.
 """
 
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from seq2seq.decoding.caps import Caps
-from seq2seq.decoding.greedy import Searchable, not_numbers
+from seq2seq.decoding.greedy import KEPT_SHARE, Searchable, not_numbers
+from seq2seq.decoding.largest import largest, likeliest
 from seq2seq.errors import ConfigError
 from seq2seq.types import BOS, EOS, PAD, Hypothesis, is_whole
 
-BLOCK = 64
 LEAST_COVERAGE = 1e-9
 """In place of 0, whose logarithm would rank all that leave out a token alike."""
 PENALTIES = ("none", "average", "gnmt")
@@ -113,7 +113,10 @@ class Beam:
 
 
 class _Search:
-    """One batch on its way. Rows of the state are sentence by sentence, ``K`` each; ``-inf`` marks a place that is free."""
+    """One batch on its way. A sentence has ``K`` places; ``-inf`` marks one that is free.
+
+    The model computes rows, and few of them for free places: they leave its state once they are many.
+    """
 
     def __init__(self, settings: Beam, model: Searchable, source: Tensor, count: int, with_weights: bool):
         self.settings, self.model, self.count, self.with_weights = settings, model, count, with_weights
@@ -121,13 +124,16 @@ class _Search:
         sentences, self.device = source.shape[0], source.device
         self.lengths = (source != PAD).sum(dim=1)  # [B]
         self.caps = settings.caps.of(self.lengths - 1)
-        # All beams begin alike: the first step is taken once.
+        self.sentences = torch.arange(sentences, device=self.device)  # that are still there
+        self.total = torch.full((sentences, self.size), -torch.inf, device=self.device)
+        self.total[:, 0] = 0  # all beams begin alike: the first step is taken once
+        self.open = torch.full(
+            (sentences,), self.size, device=self.device
+        )  # places that are not given to what has ended
+        self.tokens = torch.full((sentences, self.size, 1), BOS, device=self.device)  # [B, K, steps + 1]
+        self.weights: Tensor | None = None  # [B, K, steps, S]
         self.state = model.start(source)
-        self.sentences = torch.arange(sentences, device=self.device)  # of the rows still there
-        self.total = torch.zeros(sentences, 1, device=self.device)
-        self.places = torch.full((sentences,), self.size, device=self.device)  # that are not given to what has ended
-        self.tokens = torch.full((sentences, 1), BOS, device=self.device)  # [B K, steps + 1]
-        self.weights: Tensor | None = None  # [B K, steps, S]
+        self.place = torch.arange(sentences, device=self.device) * self.size  # of each row, among all B K
         self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
 
     def run(self) -> list[list[Hypothesis]]:
@@ -138,38 +144,42 @@ class _Search:
         return [found[: self.count] for found in self.found]
 
     def _step(self) -> None:
-        logits, weights, self.state = self.model.step(self.tokens[:, -1], self.state)
+        written = self.tokens.flatten(0, 1)[self.place]  # [R, steps + 1]
+        logits, weights, self.state = self.model.step(written[:, -1], self.state)
         logits[:, [PAD, BOS]] = -torch.inf
-        scores = self._allowed(logits.float().log_softmax(dim=-1))  # [B K, V]
-        beams = self.total.shape[1]
-        at_cap = self.tokens.shape[1] > self.caps  # [B]
+        scores = self._allowed(logits.float().log_softmax(dim=-1), written[:, 1:])  # [R, V]
+        at_cap = written.shape[1] > self.caps  # [B]
         if at_cap.any():
-            scores = torch.where(at_cap.repeat_interleave(beams).unsqueeze(1), _likeliest(scores), scores)
+            scores = torch.where(at_cap[self.place // self.size].unsqueeze(1), likeliest(scores), scores)
         # What is among the best of a sentence is among the best of its row.
-        of_row, likely = largest(scores, min(self.size, scores.shape[1]))  # [B K, K]
-        width = likely.shape[1]
-        missing = max(self.size - beams * width, 0)  # of a vocabulary smaller than the beam, in the first step
-        candidates = (self.total.unsqueeze(2) + of_row.view(-1, beams, width)).flatten(1)
-        candidates = torch.nn.functional.pad(candidates, (0, missing), value=-torch.inf)
-        likely = torch.nn.functional.pad(likely.reshape(-1, beams * width), (0, missing))
+        of_row, likely = largest(scores, min(self.size, scores.shape[1]))
+        totals = self.total.flatten()[self.place].unsqueeze(1) + of_row
+        candidates = self._by_place(totals, -torch.inf).flatten(1)  # [B, K K], of a small vocabulary fewer
         best, index = candidates.topk(self.size, dim=1)  # [B, K]
-        free = torch.arange(self.size, device=self.device) >= self.places.unsqueeze(1)
-        best = best.masked_fill(free, -torch.inf)
-        parents, tokens = (index // width).clamp(max=beams - 1), likely.gather(1, index)
+        best = best.masked_fill(torch.arange(self.size, device=self.device) >= self.open.unsqueeze(1), -torch.inf)
+        parents = index // of_row.shape[1]
+        chosen = self._by_place(likely, PAD).flatten(1).gather(1, index)
         before = self.total.gather(1, parents)
-        self._move(parents, tokens, weights)
+        self._write(parents, chosen, weights)
         valid = best > -torch.inf
-        ended = valid & (tokens == EOS)
+        ended = valid & (chosen == EOS)
         cut = valid & ~ended & at_cap.unsqueeze(1)
         self._finish(ended, best)
         self._finish(cut, before, truncated=True)
-        self.places = self.places - ended.sum(dim=1)
+        self.open = self.open - ended.sum(dim=1)
         self.total = best.masked_fill(ended | cut, -torch.inf)
-        self._drop_finished()
+        self._give_up()
+        self._move(parents)
 
-    def _allowed(self, scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
+    def _by_place(self, rows: Shaped[Tensor, "R ..."], free: int | float) -> Shaped[Tensor, "B K ..."]:
+        """What belongs to rows, at their places."""
+        places = rows.new_full((len(self.sentences) * self.size, *rows.shape[1:]), free)
+        places[self.place] = rows
+        return places.unflatten(0, (-1, self.size))
+
+    def _allowed(self, scores: Float[Tensor, "R V"], written: Int[Tensor, "R T"]) -> Float[Tensor, "R V"]:
         """What is forbidden has no probability; what is not keeps the model's."""
-        written, of_end = self.tokens[:, 1:], scores[:, EOS].clone()
+        of_end = scores[:, EOS].clone()
         if written.shape[1] < self.settings.caps.min_length:
             scores[:, EOS] = -torch.inf
         size = self.settings.no_repeat_ngram
@@ -183,89 +193,76 @@ class _Search:
             scores[:, EOS] = torch.where(stuck, of_end, scores[:, EOS])
         return scores
 
-    def _move(self, parents: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"], weights: Float[Tensor, "R S"]) -> None:
+    def _write(self, parents: Int[Tensor, "B K"], tokens: Int[Tensor, "B K"], weights: Float[Tensor, "R S"]) -> None:
         """Lets every place go on from its parent."""
-        beams = self.total.shape[1]
-        first = torch.arange(len(parents), device=self.device).unsqueeze(1) * beams
-        rows = (first + parents).flatten()
-        self.state = self.state.exchange(rows) if beams == self.size else self.state.repeat(self.size)
-        self.tokens = torch.cat((self.tokens.index_select(0, rows), tokens.view(-1, 1)), dim=1)
+        self.tokens = torch.cat((_of(self.tokens, parents), tokens.unsqueeze(2)), dim=2)
         if self.with_weights or self.settings.coverage_penalty:
-            new = weights.unsqueeze(1)
-            self.weights = new if self.weights is None else torch.cat((self.weights, new), dim=1)
-            self.weights = self.weights.index_select(0, rows)
+            new = self._by_place(weights, 0.0).unsqueeze(2)
+            self.weights = _of(new if self.weights is None else torch.cat((self.weights, new), dim=2), parents)
 
     def _finish(self, which: Bool[Tensor, "B K"], totals: Float[Tensor, "B K"], truncated: bool = False) -> None:
-        rows = which.nonzero()[:, 0]
+        rows, places = which.nonzero(as_tuple=True)
         if not len(rows):
             return
-        at = which.flatten().nonzero()[:, 0]
         # The last token of either kind is none of the translation: EOS, or what came after the cap.
-        written = self.tokens[at, 1:-1].tolist()
+        written = self.tokens[rows, places, 1:-1].tolist()
         steps = len(written[0]) + (not truncated)
         divisor = float(self.settings.divisor(max(steps, 1)))
         sentences = self.sentences[rows]
-        for tokens, total, sentence, length, place in zip(
+        for tokens, total, sentence, length, row, place in zip(
             written,
             totals[which].tolist(),
             sentences.tolist(),
             self.lengths[sentences].tolist(),
-            at.tolist(),
+            rows.tolist(),
+            places.tolist(),
             strict=True,
         ):
             score = total / divisor
-            weights = None if self.weights is None else self.weights[place, :steps, :length].float()
+            weights = None if self.weights is None else self.weights[row, place, :steps, :length].float()
             if self.settings.coverage_penalty and weights is not None:
                 covered = weights.sum(dim=0).clamp(LEAST_COVERAGE, 1.0)
                 score += self.settings.coverage_penalty * float(covered.log().sum())
             kept = weights.cpu() if self.with_weights and weights is not None else None
             self.found[sentence].append(Hypothesis(tokens, total, truncated, kept, score))
 
-    def _drop_finished(self) -> None:
-        """Sentences whose search is over leave the batch."""
+    def _give_up(self) -> None:
+        """Frees the places of sentences in which nothing can get ahead any more."""
         open_ones = self.total.amax(dim=1)  # [B]
         # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
         bound = open_ones / self.settings.divisor(self.caps + 1).to(self.device)
         if open_ones.isnan().any():
             raise not_numbers()
-        keep = []
-        for row, (sentence, best, possible) in enumerate(
-            zip(self.sentences.tolist(), open_ones.tolist(), bound.tolist(), strict=True)
-        ):
+        beaten = []
+        for sentence, possible in zip(self.sentences.tolist(), bound.tolist(), strict=True):
             scores = sorted((each.score for each in self.found[sentence] if not each.truncated), reverse=True)
-            beaten = len(scores) >= self.count and scores[self.count - 1] >= possible
-            if best > -torch.inf and not beaten:
-                keep.append(row)
-        if len(keep) == len(self.sentences):
-            return
-        left = torch.tensor(keep, dtype=torch.long, device=self.device)
-        self.sentences, self.total, self.places, self.caps = (
-            part[left] for part in (self.sentences, self.total, self.places, self.caps)
-        )
-        rows = (left.unsqueeze(1) * self.size + torch.arange(self.size, device=self.device)).flatten()
-        self.state = self.state.select(rows)
-        self.tokens = self.tokens[rows]
-        self.weights = None if self.weights is None else self.weights[rows]
+            beaten.append(len(scores) >= self.count and scores[self.count - 1] >= possible)
+        self.total[torch.tensor(beaten, device=self.device)] = -torch.inf
+
+    def _move(self, parents: Int[Tensor, "B K"]) -> None:
+        """Lets every place that goes on do so from its parent's row; the model's state follows."""
+        goes_on = self.total > -torch.inf
+        row_of = self._by_place(torch.arange(len(self.place), device=self.device), -1)
+        # What a free place computes is nobody's, but it has to come from its own sentence.
+        rows = torch.where(goes_on, row_of.gather(1, parents), row_of.amax(dim=1, keepdim=True))
+        held, wanted = (row_of >= 0).sum(dim=1), goes_on.sum(dim=1)
+        move, order = self.state.exchange, goes_on.int().argsort(dim=1, descending=True, stable=True)
+        if (wanted > held).any() or wanted.sum() <= KEPT_SHARE * len(self.place):
+            move, held = self.state.select, wanted
+            going = wanted > 0
+            if not going.all():
+                self.sentences, self.total, self.open, self.caps, self.tokens, rows, order, held = (
+                    part[going]
+                    for part in (self.sentences, self.total, self.open, self.caps, self.tokens, rows, order, held)
+                )
+                self.weights = None if self.weights is None else self.weights[going]
+        kept = torch.arange(self.size, device=self.device) < held.unsqueeze(1)
+        places = torch.arange(len(order), device=self.device).unsqueeze(1) * self.size + order
+        self.place = places[kept]
+        self.state = move(rows.flatten()[self.place])
 
 
-def largest(scores: Float[Tensor, "R V"], count: int) -> tuple[Float[Tensor, "R K"], Int[Tensor, "R K"]]:
-    """The ``count`` largest of each row and where they are, as ``topk`` finds them.
-
-    They lie in the blocks whose own largest are the largest, and only those are sorted; a ``nan`` is found, too.
-    """
-    whole = scores.shape[1] // BLOCK
-    if whole <= count:
-        return scores.topk(count, dim=1)
-    blocks = scores[:, : whole * BLOCK].unflatten(1, (whole, BLOCK))
-    chosen = blocks.amax(dim=2).topk(count, dim=1).indices  # [R, K]
-    columns = (chosen.unsqueeze(2) * BLOCK + torch.arange(BLOCK, device=scores.device)).flatten(1)
-    rest = torch.arange(whole * BLOCK, scores.shape[1], device=scores.device).expand(len(scores), -1)
-    columns = torch.cat((columns, rest), dim=1)
-    best, index = scores.gather(1, columns).topk(count, dim=1)
-    return best, columns.gather(1, index)
-
-
-def _likeliest(scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-    """Minus infinity for all but the largest of each row."""
-    best, index = scores.max(dim=-1, keepdim=True)
-    return torch.full_like(scores, -torch.inf).scatter(1, index, best)
+def _of(parts: Shaped[Tensor, "B K ..."], parents: Int[Tensor, "B K"]) -> Shaped[Tensor, "B K ..."]:
+    """Each place's own, taken from its parent."""
+    first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * parents.shape[1]
+    return parts.flatten(0, 1).index_select(0, (first + parents).flatten()).unflatten(0, parents.shape)

@@ -16,7 +16,7 @@ from seq2seq.errors import CheckpointError
 from seq2seq.types import BOS, EOS, PAD, Hypothesis
 
 KEPT_SHARE = 0.75
-"""Finished sentences are removed once no more than this share of the batch goes on: removing copies the state."""
+"""Rows that nobody needs leave the model's state once no more than this share goes on: removing copies the state."""
 LOOK_EVERY = {"cpu": 1}
 """Steps, by kind of device, after which the search looks what has ended."""
 ELSEWHERE = 8
