@@ -9,11 +9,15 @@ BATCH = batch_of([[5, 6, 7], [8, 9]], [[10, 11], [12, 13, 14]])  # B 2, S 4, T 4
 ENCODER = [("gru", 4, 4), ("gru", 4, 4)]
 
 
+def batched(left, columns, device, of_left=True):
+    return lambda: ("batched" if of_left else "batched, two products", *left, columns)
+
+
 @pytest.fixture
 def counted(monkeypatch):
     """The parts of a limit as plain tuples."""
     monkeypatch.setattr(cost, "_product", lambda rows, weight: lambda: ("product", rows, *weight.shape))
-    monkeypatch.setattr(cost, "_batched_product", lambda left, columns, device: lambda: ("batched", *left, columns))
+    monkeypatch.setattr(cost, "_batched_product", batched)
     monkeypatch.setattr(cost, "_recurrent", lambda rnn, shape: lambda: ("gru", shape[1], rnn.hidden_size))
     return lambda model: sorted(work() for work in cost.limit_of(model, BATCH))
 
@@ -55,6 +59,12 @@ def test_heads_share_the_products(counted):
 
 def test_no_attention_has_no_products(counted):
     assert [part for part in counted(tiny_model("none")) if part[0] == "batched"] == []
+
+
+def test_equal_weights_have_no_gradient(counted):
+    """A mean has its product and the memory's gradient, two products instead of three."""
+    found = [part for part in counted(tiny_model("uniform")) if part[0].startswith("batched")]
+    assert found == [("batched, two products", 2, 4, 4, 8)]
 
 
 def test_a_decoder_of_single_steps_calls_its_parts_once_a_step(counted):

@@ -8,19 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from seq2seq.cli.command import MOST_A_CORE
 from seq2seq.data.text import sentences
 from seq2seq.errors import ConfigError
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
 
-MOST_A_CORE = 8
-"""Threads; more would only wait for one another."""
 LARGEST = 1_000_000
 WIDEST = 200
 """Columns of a table that no terminal shows."""
-
-
 UNTOLD = ("run", "command", "compare", "conf", "out")
 """Options that change no figure."""
 

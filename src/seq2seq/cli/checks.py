@@ -11,13 +11,12 @@ import lightning
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig
 
+from seq2seq.cli.command import MOST_A_CORE
 from seq2seq.cli.entry import first_process
 from seq2seq.errors import ConfigError
 from seq2seq.types import is_whole
 
 LIGHTNING = str(Path(lightning.__file__).parent)
-MOST_A_CORE = 8
-"""Processes of a training on a CPU; more would only wait for one another."""
 
 
 def _whole(least: int) -> Callable[[Any], bool]:

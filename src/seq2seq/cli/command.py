@@ -11,6 +11,8 @@ from typing import NoReturn
 
 from seq2seq.errors import ConfigError, UserError
 
+MOST_A_CORE = 8
+"""Threads or processes; more would only wait for one another."""
 UNWRITTEN = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT)
 """What happens where a program writes to."""
 

@@ -127,9 +127,7 @@ class _Search:
         self.sentences = torch.arange(sentences, device=self.device)  # that are still there
         self.total = torch.full((sentences, self.size), -torch.inf, device=self.device)
         self.total[:, 0] = 0  # all beams begin alike: the first step is taken once
-        self.open = torch.full(
-            (sentences,), self.size, device=self.device
-        )  # places that are not given to what has ended
+        self.open = torch.full_like(self.sentences, self.size)  # places that are not given to what has ended
         self.tokens = torch.full((sentences, self.size, 1), BOS, device=self.device)  # [B, K, steps + 1]
         self.weights: Tensor | None = None  # [B, K, steps, S]
         self.state = model.start(source)

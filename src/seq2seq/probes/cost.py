@@ -139,9 +139,12 @@ def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended:
     rows, target_length, source_length = attended.weights.shape
     heads = getattr(attention, "heads", 1)
     device, width = queries.device, bound.values.shape[-1] // heads
-    yield _batched_product((rows * heads, target_length, source_length), width, device)
+    weighing = (rows * heads, target_length, source_length)
     if isinstance(attention, UniformAttention):
+        # Its weights follow from nothing that learns.
+        yield _batched_product(weighing, width, device, of_left=False)
         return
+    yield _batched_product(weighing, width, device)
     if isinstance(attention, ConcatAttention):
         of_query, of_key = attention.hidden.weight.split((attention.query_size, attention.memory_size), dim=1)
         yield _product(rows * target_length, of_query)
@@ -158,20 +161,23 @@ def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended:
 def _product(rows: int, weight: Tensor) -> Work:
     """``inputs @ weight`` and the two products of its gradients."""
     outputs, inputs = weight.shape
-    return _three_products(
+    return _products(
         torch.randn(rows, inputs, device=weight.device), torch.randn(inputs, outputs, device=weight.device)
     )
 
 
-def _batched_product(left: tuple[int, int, int], columns: int, device: torch.device) -> Work:
+def _batched_product(left: tuple[int, int, int], columns: int, device: torch.device, of_left: bool = True) -> Work:
     batch, _, inner = left
-    return _three_products(torch.randn(left, device=device), torch.randn(batch, inner, columns, device=device))
+    return _products(torch.randn(left, device=device), torch.randn(batch, inner, columns, device=device), of_left)
 
 
-def _three_products(left: Tensor, right: Tensor) -> Work:
+def _products(left: Tensor, right: Tensor, of_left: bool = True) -> Work:
+    """A product and those of its gradients, that of the left factor only if there is one."""
+
     def work() -> None:
         product = left @ right
-        product @ right.mT
+        if of_left:
+            product @ right.mT
         left.mT @ product
 
     return work
