@@ -101,7 +101,10 @@ class Tokenizer:
 
     def encode(self, lines: list[str], threads: int = 1) -> list[list[int]]:
         """The ids of every line, without ``BOS`` and ``EOS``."""
-        return self._processor.encode(lines, num_threads=threads) if lines else []
+        if threads > 1:
+            return self._processor.encode(lines, num_threads=threads)
+        # Any list makes SentencePiece start threads, which takes longer than a line does.
+        return [self._processor.encode(line) for line in lines]
 
     def merges(self) -> dict[str, float]:
         """Pieces of more than one character, and where they stand in the order of merging, the first of which is made first.
@@ -117,7 +120,7 @@ class Tokenizer:
 
     def decode(self, ids: list[list[int]]) -> list[str]:
         """The text of every list of ids, without ``PAD``, ``BOS`` and ``EOS``; ``UNK`` reads as a double question mark."""
-        return self._processor.decode([[i for i in row if i not in _CONTROL] for row in ids]) if ids else []
+        return [self._processor.decode([i for i in row if i not in _CONTROL]) for row in ids]
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """For every id that ``encode`` gives to ``text``, the half-open range of characters of ``text`` that it stands for.
