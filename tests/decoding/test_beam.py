@@ -217,6 +217,12 @@ def test_n_best_is_sorted_distinct_and_as_long_as_asked():
         search.n_best(model, padded(sources(2)), 7)
 
 
+def test_the_weights_of_a_hypothesis_hold_on_to_no_others():
+    for found in Beam(3).n_best(tiny_model(seed=5), padded(sources(5)), with_weights=True):
+        for weights in (hypothesis.weights for hypothesis in found):
+            assert weights.untyped_storage().nbytes() == weights.numel() * weights.element_size()
+
+
 def test_stopping_early_changes_nothing():
     """The best of 6 is the same whether 1 or all are asked for; asking for all searches to the end."""
     model = tiny_model(seed=6)

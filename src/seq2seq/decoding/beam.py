@@ -115,23 +115,24 @@ class Beam:
 class _Search:
     """One batch on its way. A sentence has ``K`` places; ``-inf`` marks one that is free.
 
-    The model computes rows, and few of them for free places: they leave its state once they are many.
+    The model computes rows, and few of them for free places: they leave its state once they are many. Only the model and
+    the distributions over the vocabulary are on its device, which is waited for once a step; all else here is on the CPU.
     """
 
     def __init__(self, settings: Beam, model: Searchable, source: Tensor, count: int, with_weights: bool):
         self.settings, self.model, self.count, self.with_weights = settings, model, count, with_weights
         self.size = settings.beam
         sentences, self.device = source.shape[0], source.device
-        self.lengths = (source != PAD).sum(dim=1)  # [B]
+        self.lengths = (source != PAD).sum(dim=1).cpu()  # [B]
         self.caps = settings.caps.of(self.lengths - 1)
-        self.sentences = torch.arange(sentences, device=self.device)  # that are still there
-        self.total = torch.full((sentences, self.size), -torch.inf, device=self.device)
+        self.sentences = torch.arange(sentences)  # that are still there
+        self.total = torch.full((sentences, self.size), -torch.inf)
         self.total[:, 0] = 0  # all beams begin alike: the first step is taken once
         self.open = torch.full_like(self.sentences, self.size)  # places that are not given to what has ended
-        self.tokens = torch.full((sentences, self.size, 1), BOS, device=self.device)  # [B, K, steps + 1]
+        self.tokens = torch.full((sentences, self.size, 1), BOS)  # [B, K, steps + 1]
         self.weights: Tensor | None = None  # [B, K, steps, S]
         self.state = model.start(source)
-        self.place = torch.arange(sentences, device=self.device) * self.size  # of each row, among all B K
+        self.place = torch.arange(sentences) * self.size  # of each row, among all B K
         self.found: list[list[Hypothesis]] = [[] for _ in range(sentences)]
 
     def run(self) -> list[list[Hypothesis]]:
@@ -143,18 +144,19 @@ class _Search:
 
     def _step(self) -> None:
         written = self.tokens.flatten(0, 1)[self.place]  # [R, steps + 1]
-        logits, weights, self.state = self.model.step(written[:, -1], self.state)
+        logits, weights, self.state = self.model.step(written[:, -1].to(self.device), self.state)
         logits[:, [PAD, BOS]] = -torch.inf
         scores = self._allowed(logits.float().log_softmax(dim=-1), written[:, 1:])  # [R, V]
         at_cap = written.shape[1] > self.caps  # [B]
         if at_cap.any():
-            scores = torch.where(at_cap[self.place // self.size].unsqueeze(1), likeliest(scores), scores)
+            ending = at_cap[self.place // self.size].unsqueeze(1).to(self.device)
+            scores = torch.where(ending, likeliest(scores), scores)
         # What is among the best of a sentence is among the best of its row.
-        of_row, likely = largest(scores, min(self.size, scores.shape[1]))
+        of_row, likely = (found.cpu() for found in largest(scores, min(self.size, scores.shape[1])))
         totals = self.total.flatten()[self.place].unsqueeze(1) + of_row
         candidates = self._by_place(totals, -torch.inf).flatten(1)  # [B, K K], of a small vocabulary fewer
         best, index = candidates.topk(self.size, dim=1)  # [B, K]
-        best = best.masked_fill(torch.arange(self.size, device=self.device) >= self.open.unsqueeze(1), -torch.inf)
+        best = best.masked_fill(torch.arange(self.size) >= self.open.unsqueeze(1), -torch.inf)
         parents = index // of_row.shape[1]
         chosen = self._by_place(likely, PAD).flatten(1).gather(1, index)
         before = self.total.gather(1, parents)
@@ -185,7 +187,7 @@ class _Search:
             windows = written.unfold(1, size, 1)  # [R, steps - size + 1, size]
             repeats = (windows[..., :-1] == written[:, written.shape[1] - size + 1 :].unsqueeze(1)).all(dim=-1)
             rows, at = repeats.nonzero(as_tuple=True)
-            scores[rows, windows[rows, at, -1]] = -torch.inf
+            scores[rows.to(self.device), windows[rows, at, -1].to(self.device)] = -torch.inf
             # Where nothing is allowed any more, the end is.
             stuck = (scores == -torch.inf).all(dim=-1)
             scores[:, EOS] = torch.where(stuck, of_end, scores[:, EOS])
@@ -195,7 +197,7 @@ class _Search:
         """Lets every place go on from its parent."""
         self.tokens = torch.cat((_of(self.tokens, parents), tokens.unsqueeze(2)), dim=2)
         if self.with_weights or self.settings.coverage_penalty:
-            new = self._by_place(weights, 0.0).unsqueeze(2)
+            new = self._by_place(weights.cpu(), 0.0).unsqueeze(2)
             self.weights = _of(new if self.weights is None else torch.cat((self.weights, new), dim=2), parents)
 
     def _finish(self, which: Bool[Tensor, "B K"], totals: Float[Tensor, "B K"], truncated: bool = False) -> None:
@@ -221,26 +223,27 @@ class _Search:
             if self.settings.coverage_penalty and weights is not None:
                 covered = weights.sum(dim=0).clamp(LEAST_COVERAGE, 1.0)
                 score += self.settings.coverage_penalty * float(covered.log().sum())
-            kept = weights.cpu() if self.with_weights and weights is not None else None
+            # A view would hold on to all weights of the batch.
+            kept = weights.clone() if self.with_weights and weights is not None else None
             self.found[sentence].append(Hypothesis(tokens, total, truncated, kept, score))
 
     def _give_up(self) -> None:
         """Frees the places of sentences in which nothing can get ahead any more."""
         open_ones = self.total.amax(dim=1)  # [B]
         # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
-        bound = open_ones / self.settings.divisor(self.caps + 1).to(self.device)
+        bound = open_ones / self.settings.divisor(self.caps + 1)
         if open_ones.isnan().any():
             raise not_numbers()
         beaten = []
         for sentence, possible in zip(self.sentences.tolist(), bound.tolist(), strict=True):
             scores = sorted((each.score for each in self.found[sentence] if not each.truncated), reverse=True)
             beaten.append(len(scores) >= self.count and scores[self.count - 1] >= possible)
-        self.total[torch.tensor(beaten, device=self.device)] = -torch.inf
+        self.total[torch.tensor(beaten)] = -torch.inf
 
     def _move(self, parents: Int[Tensor, "B K"]) -> None:
         """Lets every place that goes on do so from its parent's row; the model's state follows."""
         goes_on = self.total > -torch.inf
-        row_of = self._by_place(torch.arange(len(self.place), device=self.device), -1)
+        row_of = self._by_place(torch.arange(len(self.place)), -1)
         # What a free place computes is nobody's, but it has to come from its own sentence.
         rows = torch.where(goes_on, row_of.gather(1, parents), row_of.amax(dim=1, keepdim=True))
         held, wanted = (row_of >= 0).sum(dim=1), goes_on.sum(dim=1)
@@ -254,13 +257,13 @@ class _Search:
                     for part in (self.sentences, self.total, self.open, self.caps, self.tokens, rows, order, held)
                 )
                 self.weights = None if self.weights is None else self.weights[going]
-        kept = torch.arange(self.size, device=self.device) < held.unsqueeze(1)
-        places = torch.arange(len(order), device=self.device).unsqueeze(1) * self.size + order
+        kept = torch.arange(self.size) < held.unsqueeze(1)
+        places = torch.arange(len(order)).unsqueeze(1) * self.size + order
         self.place = places[kept]
-        self.state = move(rows.flatten()[self.place])
+        self.state = move(rows.flatten()[self.place].to(self.device))
 
 
 def _of(parts: Shaped[Tensor, "B K ..."], parents: Int[Tensor, "B K"]) -> Shaped[Tensor, "B K ..."]:
     """Each place's own, taken from its parent."""
-    first = torch.arange(len(parents), device=parents.device).unsqueeze(1) * parents.shape[1]
+    first = torch.arange(len(parents)).unsqueeze(1) * parents.shape[1]
     return parts.flatten(0, 1).index_select(0, (first + parents).flatten()).unflatten(0, parents.shape)
