@@ -22,7 +22,6 @@ Masks are named by what True means: ``is_token`` is True on real tokens and Fals
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
@@ -96,11 +95,6 @@ class State(NamedTuple):
         What is bound to the source stays where it is, which spares copying the largest part.
         """
         return State(tuple(part.index_select(0, index) for part in self.recurrent), self.bound)
-
-    def repeat(self, times: int) -> "State":
-        """Each row ``times`` times in a row: one sentence becomes ``times`` beams."""
-        rows = torch.arange(self.bound.is_token.shape[0], device=self.bound.is_token.device)
-        return self.select(rows.repeat_interleave(times))
 
 
 class Decoded(NamedTuple):

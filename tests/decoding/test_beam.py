@@ -13,7 +13,7 @@ from seq2seq.decoding.ensemble import Ensemble
 from seq2seq.decoding.greedy import Greedy
 from seq2seq.errors import CheckpointError, ConfigError
 from seq2seq.models.recipe import build
-from seq2seq.types import BOS, EOS, PAD
+from seq2seq.types import BOS, EOS, PAD, State
 from tests.decoding.test_greedy import Scripted, sources
 from tests.tiny import ATTENTIONS, MODELS, padded, tiny_model, tiny_recipe
 
@@ -143,15 +143,22 @@ def test_equals_the_definition_in_a_batch_whose_rows_come_and_go(model, settings
 
 
 class Counting(Scripted):
-    """Notes how many rows every step computes."""
+    """Notes how many rows every step computes, and looks whether each stands beside what was read of its own source."""
 
     def __init__(self):
         super().__init__()
         self.rows = []
 
+    def start(self, source):
+        state = super().start(source)
+        return State((*state.recurrent, source[:, 0]), state.bound._replace(keys=source[:, :1]))
+
     def step(self, tokens, state):
+        left, source = state.recurrent
+        assert torch.equal(source, state.bound.keys[:, 0])
         self.rows.append(len(tokens))
-        return super().step(tokens, state)
+        logits, weights, after = super().step(tokens, State((left,), state.bound))
+        return logits, weights, State((*after.recurrent, source), state.bound)
 
 
 def test_places_of_what_has_ended_are_not_computed():
@@ -161,6 +168,56 @@ def test_places_of_what_has_ended_are_not_computed():
     assert model.rows[:3] == [2, 3, 2]
     # Which of two equally likely hypotheses is the last is open; one more step may be needed.
     assert sum(model.rows[3:]) <= 1
+
+
+def test_a_sentence_whose_best_is_certain_is_not_searched_to_its_end():
+    """The same, and only the best is wanted: the first sentence is over after a step."""
+    model = Counting()
+    found = Beam(2)(model, torch.tensor([[0, EOS], [2, EOS]]))
+    assert [each.tokens for each in found] == [[], [7, 7]]
+    assert model.rows == [2, 2, 2]
+
+
+def test_rows_stay_beside_their_own_source():
+    """Thirteen sentences whose beams shrink at different steps; ``Counting`` looks at every row."""
+    model = Counting()
+    lengths = [3, 0, 5, 1, 4, 2, 9, 1, 1, 6, 0, 2, 8]
+    found = Beam(3).n_best(model, torch.tensor([[length, EOS] for length in lengths]))
+    assert [each[0].tokens for each in found] == [[7] * length for length in lengths]
+    assert len(set(model.rows)) > 5
+
+
+class Late(Scripted):
+    """Says EOS with probability ``ends``, token 7 with ``goes_on``, else 8 or 9; after the first token EOS for certain."""
+
+    def __init__(self, ends, goes_on):
+        super().__init__()
+        self.first = torch.full((10,), -50.0)
+        self.first[EOS], self.first[7] = math.log(ends), math.log(goes_on)
+        self.first[8:] = math.log((1 - ends - goes_on) / 2)
+
+    def step(self, tokens, state):
+        begins = (tokens == BOS).unsqueeze(1)
+        then = torch.full((10,), -50.0)
+        then[EOS] = 0.0
+        return torch.where(begins, self.first, then), torch.zeros(len(tokens), 2), state
+
+
+@pytest.mark.parametrize(("goes_on", "tokens"), [(0.4, [7]), (0.2, [])])
+def test_what_is_likelier_a_token_than_what_has_ended_is_waited_for(goes_on, tokens):
+    """One word at most. The empty translation has ln 0.5 a token; ``7`` half of ln 0.4, which is more, or of ln 0.2."""
+    search = Beam(2, length_penalty="average", cap_ratio=0.0, cap_extra=1)
+    found = search(Late(0.5, goes_on), torch.tensor([[9, EOS]]))[0]
+    assert found.tokens == tokens
+    assert found.score == pytest.approx(math.log(0.4) / 2 if tokens else math.log(0.5))
+
+
+def test_where_everything_is_forbidden_the_end_is_not(small_world):
+    """No word twice, and EOS not before the seventh of a language that has four."""
+    model, source, _ = small_world
+    search = Beam(beam=3, no_repeat_ngram=1, min_length=6, cap_ratio=0.0, cap_extra=9)
+    found = search.n_best(model, torch.tensor([source]))[0]
+    assert [(sorted(hypothesis.tokens), hypothesis.truncated) for hypothesis in found] == [(WORDS, False)] * 3
 
 
 def test_no_pair_of_tokens_comes_twice():

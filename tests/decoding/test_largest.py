@@ -1,10 +1,10 @@
-"""The largest of a row against a sort."""
+"""The largest of a row against a sort, the likeliest by hand."""
 
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seq2seq.decoding.largest import largest
+from seq2seq.decoding.largest import largest, likeliest
 
 
 @given(st.integers(0, 1000), st.integers(1, 300), st.integers(1, 5), st.sampled_from([0.0, 0.3, 1.0]))
@@ -18,3 +18,8 @@ def test_the_largest_are_those_of_a_sort(seed, width, count, forbidden):
     assert all(len(set(row)) == count for row in index.tolist())
     scores[0, width // 2] = torch.nan
     assert largest(scores, count)[0][0, 0].isnan()
+
+
+def test_all_but_the_likeliest_is_forbidden():
+    found = likeliest(torch.tensor([[1.0, 3.0, 2.0], [-1.0, -2.0, -3.0]]))
+    assert found.tolist() == [[-torch.inf, 3.0, -torch.inf], [-1.0, -torch.inf, -torch.inf]]

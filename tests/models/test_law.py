@@ -42,13 +42,6 @@ def test_select_commutes_with_step(model, attention, cell):
         torch.testing.assert_close(other, one)
 
 
-def test_repeat_puts_copies_side_by_side():
-    state = tiny_model().start(padded([[5, 3], [6, 3]]))
-    repeated = state.repeat(3)
-    for part, copies in zip(state.recurrent, repeated.recurrent, strict=True):
-        assert torch.equal(copies, part[[0, 0, 0, 1, 1, 1]])
-
-
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("model", MODELS)

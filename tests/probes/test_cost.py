@@ -1,6 +1,7 @@
 """The limit holds every product and recurrent call of a model once: counted by hand for each decoder."""
 
 import pytest
+import torch
 
 from seq2seq.probes import cost
 from tests.tiny import ATTENTIONS, MODELS, batch_of, tiny_model
@@ -65,6 +66,14 @@ def test_equal_weights_have_no_gradient(counted):
     """A mean has its product and the memory's gradient, two products instead of three."""
     found = [part for part in counted(tiny_model("uniform")) if part[0].startswith("batched")]
     assert found == [("batched, two products", 2, 4, 4, 8)]
+
+
+@pytest.mark.parametrize(("of_left", "products"), [(True, 3), (False, 2)])
+def test_a_factor_without_gradient_saves_a_product(of_left, products):
+    work = cost._batched_product((2, 3, 4), 5, torch.device("cpu"), of_left)
+    with torch.profiler.profile() as profile:
+        work()
+    assert {event.key: event.count for event in profile.key_averages()}["aten::bmm"] == products
 
 
 def test_a_decoder_of_single_steps_calls_its_parts_once_a_step(counted):

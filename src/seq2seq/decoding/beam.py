@@ -30,7 +30,7 @@ LARGEST_ALPHA = 10
 class Beam:
     """Decodes a batch, ``beam`` hypotheses a sentence. A sentence's result does not depend on the others in its batch.
 
-    A hypothesis that ends leaves the beam, which goes on with one place less; the search of a sentence stops when no place
+    A hypothesis that ends leaves the beam, which goes on with one place less; the search of a sentence is over when no place
     is left, or when nothing that goes on can still get ahead of what has ended.
 
     Args:
@@ -125,10 +125,10 @@ class _Search:
         sentences, self.device = source.shape[0], source.device
         self.lengths = (source != PAD).sum(dim=1).cpu()  # [B]
         self.caps = settings.caps.of(self.lengths - 1)
-        self.sentences = torch.arange(sentences)  # that are still there
+        self.sentences = torch.arange(sentences)  # whose rows are still there
         self.total = torch.full((sentences, self.size), -torch.inf)
         self.total[:, 0] = 0  # all beams begin alike: the first step is taken once
-        self.open = torch.full_like(self.sentences, self.size)  # places that are not given to what has ended
+        self.left = torch.full_like(self.sentences, self.size)  # places that are not given to what has ended
         self.tokens = torch.full((sentences, self.size, 1), BOS)  # [B, K, steps + 1]
         self.weights: Tensor | None = None  # [B, K, steps, S]
         self.state = model.start(source)
@@ -156,7 +156,7 @@ class _Search:
         totals = self.total.flatten()[self.place].unsqueeze(1) + of_row
         candidates = self._by_place(totals, -torch.inf).flatten(1)  # [B, K K], of a small vocabulary fewer
         best, index = candidates.topk(self.size, dim=1)  # [B, K]
-        best = best.masked_fill(torch.arange(self.size) >= self.open.unsqueeze(1), -torch.inf)
+        best = best.masked_fill(torch.arange(self.size) >= self.left.unsqueeze(1), -torch.inf)
         parents = index // of_row.shape[1]
         chosen = self._by_place(likely, PAD).flatten(1).gather(1, index)
         before = self.total.gather(1, parents)
@@ -166,13 +166,13 @@ class _Search:
         cut = valid & ~ended & at_cap.unsqueeze(1)
         self._finish(ended, best)
         self._finish(cut, before, truncated=True)
-        self.open = self.open - ended.sum(dim=1)
+        self.left = self.left - ended.sum(dim=1)
         self.total = best.masked_fill(ended | cut, -torch.inf)
         self._give_up()
         self._move(parents)
 
     def _by_place(self, rows: Shaped[Tensor, "R ..."], free: int | float) -> Shaped[Tensor, "B K ..."]:
-        """What belongs to rows, at their places."""
+        """What belongs to rows, at their places; ``free`` at places without a row."""
         places = rows.new_full((len(self.sentences) * self.size, *rows.shape[1:]), free)
         places[self.place] = rows
         return places.unflatten(0, (-1, self.size))
@@ -207,7 +207,7 @@ class _Search:
         # The last token of either kind is none of the translation: EOS, or what came after the cap.
         written = self.tokens[rows, places, 1:-1].tolist()
         steps = len(written[0]) + (not truncated)
-        divisor = float(self.settings.divisor(max(steps, 1)))
+        divisor = float(self.settings.divisor(steps))
         sentences = self.sentences[rows]
         for tokens, total, sentence, length, row, place in zip(
             written,
@@ -229,38 +229,41 @@ class _Search:
 
     def _give_up(self) -> None:
         """Frees the places of sentences in which nothing can get ahead any more."""
-        open_ones = self.total.amax(dim=1)  # [B]
-        # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
-        bound = open_ones / self.settings.divisor(self.caps + 1)
-        if open_ones.isnan().any():
+        going = self.total.amax(dim=1)  # [B]
+        if going.isnan().any():
             raise not_numbers()
-        beaten = []
-        for sentence, possible in zip(self.sentences.tolist(), bound.tolist(), strict=True):
+        # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
+        bound = going / self.settings.divisor(self.caps + 1)
+        for row, (sentence, possible) in enumerate(zip(self.sentences.tolist(), bound.tolist(), strict=True)):
             scores = sorted((each.score for each in self.found[sentence] if not each.truncated), reverse=True)
-            beaten.append(len(scores) >= self.count and scores[self.count - 1] >= possible)
-        self.total[torch.tensor(beaten)] = -torch.inf
+            if len(scores) >= self.count and scores[self.count - 1] >= possible:
+                self.total[row] = -torch.inf
 
     def _move(self, parents: Int[Tensor, "B K"]) -> None:
-        """Lets every place that goes on do so from its parent's row; the model's state follows."""
+        """Lets every place that goes on do so from its parent's row; the model's state follows.
+
+        Rows lie sentence by sentence. A sentence has as many as it needs or, as long as all together are not many too many,
+        as many as it had.
+        """
         goes_on = self.total > -torch.inf
         row_of = self._by_place(torch.arange(len(self.place)), -1)
         # What a free place computes is nobody's, but it has to come from its own sentence.
-        rows = torch.where(goes_on, row_of.gather(1, parents), row_of.amax(dim=1, keepdim=True))
-        held, wanted = (row_of >= 0).sum(dim=1), goes_on.sum(dim=1)
-        move, order = self.state.exchange, goes_on.int().argsort(dim=1, descending=True, stable=True)
-        if (wanted > held).any() or wanted.sum() <= KEPT_SHARE * len(self.place):
-            move, held = self.state.select, wanted
-            going = wanted > 0
-            if not going.all():
-                self.sentences, self.total, self.open, self.caps, self.tokens, rows, order, held = (
-                    part[going]
-                    for part in (self.sentences, self.total, self.open, self.caps, self.tokens, rows, order, held)
-                )
-                self.weights = None if self.weights is None else self.weights[going]
-        kept = torch.arange(self.size) < held.unsqueeze(1)
-        places = torch.arange(len(order)).unsqueeze(1) * self.size + order
-        self.place = places[kept]
-        self.state = move(rows.flatten()[self.place].to(self.device))
+        source_row = torch.where(goes_on, row_of.gather(1, parents), row_of.amax(dim=1, keepdim=True))
+        rows, needed = (row_of >= 0).sum(dim=1), goes_on.sum(dim=1)
+        # Those that go on get a row before those that are free.
+        places = goes_on.int().argsort(dim=1, descending=True, stable=True)
+        move = self.state.exchange
+        if (needed > rows).any() or needed.sum() <= KEPT_SHARE * len(self.place):
+            move, rows = self.state.select, needed
+            parts = (self.sentences, self.total, self.left, self.caps, self.tokens, source_row, places, rows)
+            some = needed > 0
+            self.sentences, self.total, self.left, self.caps, self.tokens, source_row, places, rows = (
+                part[some] for part in parts
+            )
+            self.weights = None if self.weights is None else self.weights[some]
+        first = torch.arange(len(places)).unsqueeze(1) * self.size
+        self.place = (first + places)[torch.arange(self.size) < rows.unsqueeze(1)]
+        self.state = move(source_row.flatten()[self.place].to(self.device))
 
 
 def _of(parts: Shaped[Tensor, "B K ..."], parents: Int[Tensor, "B K"]) -> Shaped[Tensor, "B K ..."]:

@@ -45,6 +45,3 @@ class States(NamedTuple):
 
     def exchange(self, index: Int[Tensor, "K"]) -> "States":
         return States(tuple(state.exchange(index) for state in self.states))
-
-    def repeat(self, times: int) -> "States":
-        return States(tuple(state.repeat(times) for state in self.states))

@@ -27,7 +27,7 @@ ELSEWHERE = 8
 class Searchable(Protocol):
     """What a search needs of a model: a first state and one step after the other. ``Seq2Seq`` has both.
 
-    States move themselves: ``select(index)``, ``exchange(index)`` and ``repeat(times)``, as ``types.State`` has them.
+    States move themselves: ``select(index)`` and ``exchange(index)``, as ``types.State`` has them.
     """
 
     def start(self, source: Int[Tensor, "B S"]) -> Any: ...
