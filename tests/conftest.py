@@ -10,8 +10,9 @@ import hypothesis
 import pytest
 import torch
 
-# Tests are many and their tensors small: a second thread would only wait.
+# Tests are many and their tensors small: a second thread would only wait, in the processes that they start as well.
 torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Whoever runs the tests in the background has them ignore Ctrl-C, and the processes they start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
