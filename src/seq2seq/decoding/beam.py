@@ -234,10 +234,12 @@ class _Search:
             raise not_numbers()
         # Probabilities only fall and no penalty is below 0, so the longest possible divisor bounds what may still come.
         bound = going / self.settings.divisor(self.caps + 1)
+        over = []
         for row, (sentence, possible) in enumerate(zip(self.sentences.tolist(), bound.tolist(), strict=True)):
-            scores = sorted((each.score for each in self.found[sentence] if not each.truncated), reverse=True)
-            if len(scores) >= self.count and scores[self.count - 1] >= possible:
-                self.total[row] = -torch.inf
+            ended = [each.score for each in self.found[sentence] if not each.truncated]
+            if len(ended) >= self.count and sorted(ended)[-self.count] >= possible > -math.inf:
+                over.append(row)
+        self.total[over] = -torch.inf
 
     def _move(self, parents: Int[Tensor, "B K"]) -> None:
         """Lets every place that goes on do so from its parent's row; the model's state follows.
