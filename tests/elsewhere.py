@@ -71,9 +71,10 @@ class _Elsewhere(TorchDispatchMode):
 
     def __torch_dispatch__(self, operator: Any, types: Any, arguments: Any = (), settings: Any = None) -> Any:
         name, settings = operator.name().split(".")[0], dict(settings or {})
-        tensors = [each for each in tree_flatten((arguments, settings))[0] if isinstance(each, Tensor)]
+        given, _ = tree_flatten((arguments, settings))
+        tensors = [each for each in given if isinstance(each, Tensor)]
         there = [each for each in tensors if isinstance(each, _There)]
-        devices = [each for each in tree_flatten((arguments, settings))[0] if isinstance(each, torch.device)]
+        devices = [each for each in given if isinstance(each, torch.device)]
         goes = devices[0].type == DEVICE.type if devices else bool(there)
         if name == "aten::copy_":
             goes = isinstance(arguments[0], _There)

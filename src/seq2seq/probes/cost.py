@@ -139,12 +139,11 @@ def _of_attention(attention: Attention, queries: Tensor, bound: Bound, attended:
     rows, target_length, source_length = attended.weights.shape
     heads = getattr(attention, "heads", 1)
     device, width = queries.device, bound.values.shape[-1] // heads
-    weighing = (rows * heads, target_length, source_length)
-    if isinstance(attention, UniformAttention):
-        # Its weights follow from nothing that learns.
-        yield _batched_product(weighing, width, device, of_left=False)
+    # Equal weights follow from nothing that learns.
+    learns = not isinstance(attention, UniformAttention)
+    yield _batched_product((rows * heads, target_length, source_length), width, device, of_left=learns)
+    if not learns:
         return
-    yield _batched_product(weighing, width, device)
     if isinstance(attention, ConcatAttention):
         of_query, of_key = attention.hidden.weight.split((attention.query_size, attention.memory_size), dim=1)
         yield _product(rows * target_length, of_query)
